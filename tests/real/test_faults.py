@@ -186,6 +186,10 @@ FAULTS = (
         *("it is left alone: exit code 4", nodes.somebody_moves_one_of_ours),
     ),
     Fault(
+        *("moves-cancelled", HAS_API, "somebody cancels our moves, as Kafka's own tool does"),
+        *("that stops the run: exit code 1", nodes.somebody_cancels_ours),
+    ),
+    Fault(
         *("log-directory-full", ALL, "the files of a target cannot grow any more"),
         *("the directory is named; with room it goes on", disks.log_directory_is_full),
         batches_more=24,

@@ -125,7 +125,8 @@ class PassMemory:
     """What one process keeps between passes.
 
     Losing it costs time, and the count of recent deletions: a new process may delete as many topics
-    again before it asks a person.
+    again before it asks a person. It requests moves once more that it did not see begin, and that
+    somebody has cancelled.
     """
 
     documents: dict[str, RunDocument] = field(default_factory=dict)
@@ -164,6 +165,10 @@ class PassMemory:
     """Since when brokers that shall cancel moves do not answer."""
     electing_since_ms: int | None = None
     """Since when a request for elections is there, while leaders are to be elected."""
+    begun: set[int] = field(default_factory=set)
+    """The requested moves that the controller has begun (2.4 and later)."""
+    requested_versions: dict[str, int | None] = field(default_factory=dict)
+    """The versions of the topic nodes with which the stage was requested."""
     overdue: Mapping[int, int] = field(default_factory=dict)
     """Since when a controller would have ended each requested move, had it known of it."""
     last_observation: LastObservation | None = None
@@ -287,6 +292,8 @@ class PassMemory:
         self.copies = CopyMemory()
         self.punctuality = PunctualityMemory()
         self.electing_since_ms = None
+        self.begun = set()
+        self.requested_versions = {}
         self.overdue = {}
 
 

@@ -84,6 +84,12 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.CANCEL_REQUESTED: lambda action: (
         f"stage {action.stage}: asked the brokers to cancel {counted(action.count, 'move')}"
     ),
+    _A.CANCELLED_BY_OTHERS: lambda action: (
+        f"stage {action.stage}: somebody else cancelled"
+        f" {'the move' if len(action.partitions) == 1 else 'moves'} of"
+        f" {few_of(action.partitions)}, as `kafka-reassign-partitions --cancel` does: the run is"
+        " stopped"
+    ),
     _A.ORDER_REQUESTED: lambda action: (
         f"requested the former order of replicas of {counted(action.count, 'partition')}"
     ),

@@ -3,10 +3,13 @@
 from kafka import TopicPartition
 from kafka.admin import KafkaAdminClient
 
+from conditions import until
+from poolkeeper.algorithms.throttles import BROKER_KEYS, TOPIC_KEYS
+from poolkeeper.brokers.requests import BrokerClient
 from real.faults.harm import ALLOWED, END_S
-from real.migrated_topic import TOPIC
-from real.migrations import FAST, Migration
-from real.support import REQUEST, RUN
+from real.migrated_topic import PARTITIONS, TOPIC
+from real.migrations import FAST, Migration, pass_time
+from real.support import REQUEST, RUN, assert_nothing_left
 
 
 def plan_of_the_run_is_cut(under_way: Migration) -> None:
@@ -103,3 +106,20 @@ def somebody_moves_one_of_ours(under_way: Migration) -> None:
         ended = executor.end(END_S)
         assert ended.code == 4, ended.out
         assert f"{TOPIC}-0" in ended.out
+
+
+def somebody_cancels_ours(under_way: Migration) -> None:
+    """By the brokers' API, in mid-run, and they take the throttles off: no other is requested."""
+    with under_way.applying() as executor:
+        until(lambda: all(len(ids) > 2 for ids in under_way.replicas()), "all moves are begun")
+        pass_time(5)  # the executor has seen it
+        with BrokerClient.open(under_way.sandbox.bootstrap.split(",")) as brokers:
+            assert not brokers.cancel_moves(TopicPartition(TOPIC, p) for p in range(PARTITIONS))
+        for entity in (f"topics/{TOPIC}", *(f"brokers/{broker}" for broker in range(1, 6))):
+            under_way.edit(entity, dict.fromkeys((*BROKER_KEYS, *TOPIC_KEYS)))
+        ended = executor.end(END_S)
+    assert ended.code == 1, ended.out
+    assert "somebody else cancelled" in ended.out  # the first that are back
+    assert "stage 2" not in ended.out
+    assert under_way.brokers() == {1, 2}
+    assert_nothing_left(under_way.sandbox, TOPIC)

@@ -51,6 +51,8 @@ class ActionKind(StrEnum):
     """`count` moves of stage `stage` were cancelled: they return to where they were."""
     CANCEL_REQUESTED = "CancelRequested"
     """The brokers were asked to cancel `count` moves of stage `stage`."""
+    CANCELLED_BY_OTHERS = "CancelledByOthers"
+    """Somebody else cancelled moves of `partitions`, of stage `stage`: the run is stopped."""
     ORDER_REQUESTED = "OrderRequested"
     """The order of replicas before the run was requested for `count` cancelled moves."""
     ELECTION_REQUESTED = "ElectionRequested"

@@ -11,6 +11,7 @@ from dataclasses import replace
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result
+from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import TopicPartition
@@ -24,6 +25,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RequestOrder,
     ReturnDecision,
     RunSituation,
+    StopRun,
 )
 
 FAILOVERS_MAX = 5
@@ -38,6 +40,8 @@ def carry_out(context: PassContext, at: RunSituation, decision: ReturnDecision) 
             return _cancel(context, at, decision)
         case RequestOrder():
             return _request_order(context, at, decision)
+        case StopRun():
+            return _stop(context, at, decision)
 
 
 def _begin(context: PassContext, at: RunSituation, decision: BeginReturn) -> Outcome:
@@ -46,6 +50,15 @@ def _begin(context: PassContext, at: RunSituation, decision: BeginReturn) -> Out
     after = replace(run, returning=decision.moves, ending=decision.ending, attempts=0)
     count = len(set(decision.moves) - set(run.returning))
     cancelled = Action(ActionKind.MOVES_CANCELLED, stage=run.stage, count=count)
+    return progress_outcome(context, context.access.rewrite_run(run, after), at.plan, cancelled)
+
+
+def _stop(context: PassContext, at: RunSituation, decision: StopRun) -> Outcome:
+    """Record that the run ends; what else is in flight is finished first."""
+    run = at.run
+    names = tuple(at.plan.moves[m].name for m in decision.moves)
+    cancelled = Action(ActionKind.CANCELLED_BY_OTHERS, stage=run.stage, partitions=names)
+    after = replace(run, ending=Ending.STOPPED)
     return progress_outcome(context, context.access.rewrite_run(run, after), at.plan, cancelled)
 
 

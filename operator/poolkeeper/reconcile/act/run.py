@@ -45,6 +45,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RequestStage,
     RunDecision,
     RunSituation,
+    StopRun,
     Watch,
 )
 from poolkeeper.reconcile.observe.gone_brokers import lost_log_dirs
@@ -114,7 +115,7 @@ def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision
         case ElectController():
             _note_reported_stage(context, at, decision.found)
             return stall_recovery.elect_another(context, at, decision.found)
-        case BeginReturn() | CancelMoves() | RequestOrder():
+        case BeginReturn() | CancelMoves() | RequestOrder() | StopRun():
             return return_moves.carry_out(context, at, decision)
         case Watch():
             return _watch_stage(context, at, decision)
@@ -177,6 +178,9 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
     )
     after = context.access.request_stage(run, after, at.plan, at.view.cluster)
     context.memory.moves_in_flight = len(entries)
+    context.memory.begun = set()
+    topics = {at.plan.moves[m].topic for m, _ in entries} & at.view.cluster.topics.keys()
+    context.memory.requested_versions = {t: at.view.cluster.topics[t].version for t in topics}
     context.memory.disks = SeenDisks()  # what is known is of the copies of an earlier stage
     context.memory.reported_stage = None
     again = decision.attempts if decision.attempts > 1 else 0

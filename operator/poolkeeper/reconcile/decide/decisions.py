@@ -136,6 +136,13 @@ class ElectController:
 
 
 @frozen
+class StopRun:
+    """Record that the run ends as stopped: somebody else cancelled these moves of its request."""
+
+    moves: tuple[int, ...]
+
+
+@frozen
 class BeginReturn:
     """Record that these moves of the request are cancelled, and why the run ends if it does."""
 
@@ -237,7 +244,7 @@ class EndRun:
     """Restore the saved throttles and remove the run."""
 
 
-ReturnDecision = BeginReturn | CancelMoves | RequestOrder
+ReturnDecision = BeginReturn | CancelMoves | RequestOrder | StopRun
 RunDecision = (
     DoNothing
     | EnterPhase

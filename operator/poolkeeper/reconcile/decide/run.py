@@ -15,8 +15,9 @@ Which moves are done is read from the live cluster in every pass, never from the
 that somebody else reassigned is left alone and reported. A move whose topic is gone counts as done.
 One whose topic cannot be read is held: others go on, and the run does not end without a person.
 
-A run ends early if a person stopped it, or if it is replaced because the declared state changed, or
-the brokers that are live have, so that no stage of it is lawful any more.
+A run ends early if a person stopped it, or cancelled moves of it with another tool, or if it is
+replaced because the declared state changed, or the brokers that are live have, so that no stage of
+it is lawful any more.
 The stage in flight is still finished first: between two stages nothing is left to clean up. Where
 it cannot be, or shall not be, its moves are cancelled and return to where they were (`cancel`).
 
@@ -74,6 +75,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RequestStage,
     RunDecision,
     RunSituation,
+    StopRun,
 )
 from poolkeeper.reconcile.decide.steps import is_election_ignored
 from poolkeeper.reconcile.observe.run_view import led_partitions
@@ -92,6 +94,8 @@ def decide(at: RunSituation) -> RunDecision | NeededInput:
             return _after_storing(at)
         case Phase.THROTTLING:
             return _while_throttling(at)
+        case Phase.MOVING if at.view.cancelled and at.run.ending is None:
+            return StopRun(at.view.cancelled)
         case Phase.MOVING if at.view.in_flight:
             return cancel.decide(at) or in_flight.decide(at)
         case Phase.MOVING:

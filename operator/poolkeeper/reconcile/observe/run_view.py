@@ -85,6 +85,7 @@ class RunView:
 
     `progress`: of the request's moves while it is in flight (`in_flight`), otherwise of all moves.
     `returns`: the request's moves by index, as if they were cancelled, while it is in flight.
+    `cancelled`: the request's moves that somebody else cancelled.
     `overdue`: since when a controller would have ended each of them, had it known of it.
     `stop`: a person's request to end the run, read while something is in flight. `gone_read`:
     whether `gone`, the brokers that count as gone for good, has been found out. `ending_read`:
@@ -101,6 +102,7 @@ class RunView:
     progress: tuple[MoveProgress, ...] = ()
     in_flight: bool = False
     returns: Mapping[int, ReturnState] = field(default_factory=dict)
+    cancelled: tuple[int, ...] = ()
     overdue: Mapping[int, int] = field(default_factory=dict)
     stop: StopRequest | None = None
     gone_read: bool = False
@@ -179,6 +181,8 @@ def _observe_moves(
             memory.overdue = _overdue(context, run, plan, reading.cluster)
             stop = context.access.read_stop()
             view = RunView(reading, progress, in_flight=True, returns=returns, stop=stop)
+            cancelled = _cancelled_by_others(context, run, plan, reading.cluster)
+            view = replace(view, cancelled=cancelled)
             return replace(view, disks=memory.disks.disks, overdue=memory.overdue)
     lock = desired.cluster.execution.restart_lock
     reading = context.access.observe(desired.cluster.name, restart_lock=lock)
@@ -186,7 +190,42 @@ def _observe_moves(
     memory.moves_in_flight = 0
     progress = classify(plan.moves, reading.cluster)
     memory.note_all_moves(plan, progress, reading.cluster)
-    return RunView(reading, progress)
+    cancelled = _cancelled_by_others(context, run, plan, reading.cluster)
+    return RunView(reading, progress, cancelled=cancelled)
+
+
+def _begun(
+    run: Run, plan: Plan, cluster: Cluster, requested: Mapping[str, int | None]
+) -> Iterable[int]:
+    """Return the moves that the controller has begun, or has begun and ended (2.4 and later).
+
+    `requested`: the version of each topic node at the request. The controller begins all moves of a
+    request at once, and writes the topic node for each.
+    """
+    if records_moves(cluster.kafka_version) is not True:
+        return ()
+    topics = {name: topic.version for name, topic in cluster.topics.items()}
+    written = {name for name in requested.keys() & topics if topics[name] != requested[name]}
+    partitions = {m: partition_of(plan.moves[m], cluster) for m, _ in run.step}
+    return [
+        m
+        for m, found in partitions.items()
+        if found is not None and (found.moving or plan.moves[m].topic in written)
+    ]
+
+
+def _cancelled_by_others(
+    context: PassContext, run: Run, plan: Plan, cluster: Cluster
+) -> tuple[int, ...]:
+    """Return the moves that were begun and are back where they were, without the run's doing.
+
+    No controller takes a move back by itself.
+    """
+    memory, back = context.memory, (ReturnState.RETURNED, ReturnState.OUT_OF_ORDER)
+    memory.begun.update(_begun(run, plan, cluster, memory.requested_versions))
+    returns = classify_returns(run, plan, cluster)
+    begun = (m for m, _ in run.step if m in memory.begun and m not in run.returning)
+    return tuple(m for m in begun if returns[m] in back)
 
 
 def look_at_moves(

@@ -1,0 +1,133 @@
+"""Somebody cancels moves of a run with another tool: that stops the run, which does not fight."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.runs import Ending
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
+from poolkeeper.model.topology import TopicPartition
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from simulation.executors import Executor
+from simulation.returning import ALLOWED, LISTS, MB, RUN, WITH_API, desired, kinds
+
+
+def cancel(cluster: SimulatedCluster, partitions: Iterable[int]) -> None:
+    """Do as `kafka-reassign-partitions --cancel` does."""
+    moves = {("t", partition): None for partition in partitions}
+    assert not cluster.simulation.alter_reassignments(moves)
+    cluster.clock.advance(1_000)
+
+
+def endings(executor: Executor) -> list[Ending | None]:
+    did = (action for outcome in executor.seen for action in outcome.did)
+    return [action.ending for action in did if action.kind is ActionKind.RUN_ENDED]
+
+
+def told(executor: Executor) -> list[tuple[TopicPartition, ...]]:
+    kind = ActionKind.CANCELLED_BY_OTHERS
+    did = (action for outcome in executor.seen for action in outcome.did)
+    return [action.partitions for action in did if action.kind is kind]
+
+
+def cancelled_in_flight(
+    kafka: str, partitions: Iterable[int], homes: tuple[int, ...] = (4, 5)
+) -> tuple[SimulatedCluster, Executor]:
+    """Give a cluster that moves t, of which somebody cancels partitions before the loop rests."""
+    cluster = SimulatedCluster(SimulationSpec(spread(5), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", *LISTS)
+    for partition in range(4):
+        cluster.simulation.set_size("t", partition, 20 * MB)
+    cancelled: list[bool] = []
+
+    def at_rest(outcome: Outcome) -> bool:
+        begun = len((cluster.read("/brokers/topics/t") or {}).get("adding_replicas", {})) == 4
+        if has(outcome.waits, WaitReason.STAGE_IN_FLIGHT) and begun:
+            cancelled.append(True)
+            if len(cancelled) == 2:
+                cancel(cluster, partitions)
+        return has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
+
+    return cluster, Executor(cluster, desired(ALLOWED, *homes), at_rest=at_rest)
+
+
+@pytest.mark.parametrize("homes", [(4, 5), (2, 4)], ids=["all-leave", "one-stays"])
+@pytest.mark.parametrize("kafka", WITH_API)
+def test_a_stage_that_somebody_cancels_is_not_requested_again(
+    kafka: str, homes: tuple[int, ...]
+) -> None:
+    moved = [p for p, ids in enumerate(LISTS) if set(ids) != set(homes)]
+    cluster, executor = cancelled_in_flight(kafka, moved, homes)
+    executor.finish()
+    assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 1
+    assert ActionKind.CONTROLLER_FAILOVER not in kinds(executor)
+    assert told(executor) == [tuple(TopicPartition("t", p) for p in moved)]
+    assert endings(executor) == [Ending.STOPPED]
+    assert [set(ids) for ids in cluster.replicas("t").values()] == [set(ids) for ids in LISTS]
+    for path in (RUN, REQUEST):
+        assert not cluster.exists(path), path
+
+
+@pytest.mark.parametrize("kafka", WITH_API)
+def test_what_is_not_cancelled_arrives_before_the_run_ends(kafka: str) -> None:
+    cluster, executor = cancelled_in_flight(kafka, [1])
+    executor.finish()
+    assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 1
+    assert told(executor) == [(TopicPartition("t", 1),)]
+    assert endings(executor) == [Ending.STOPPED]
+    arrived = [p for p, ids in cluster.replicas("t").items() if set(ids) == {4, 5}]
+    assert sorted(arrived) == ["0", "2", "3"]
+
+
+@pytest.mark.parametrize("kafka", WITH_API)
+def test_a_stage_that_is_cancelled_before_anybody_saw_it_begin_is_not_requested_again(
+    kafka: str,
+) -> None:
+    cluster, executor = cancelled_in_flight(kafka, ())
+    rests = executor.at_rest
+
+    def at_rest(outcome: Outcome) -> bool:
+        if any(action.kind is ActionKind.STAGE_REQUESTED for action in outcome.did):
+            cluster.clock.advance(500)
+            cancel(cluster, range(4))
+        return rests(outcome)
+
+    executor.at_rest = at_rest
+    executor.finish()
+    assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 1
+    assert endings(executor) == [Ending.STOPPED]
+
+
+def test_a_request_that_is_taken_away_before_it_was_begun_is_made_again() -> None:
+    """So do remedies, and so do people whose controller does not notice requests."""
+    cluster, executor = cancelled_in_flight("3.9.2", ())
+    taken: list[bool] = []
+
+    def at_rest(outcome: Outcome) -> bool:
+        requested = any(action.kind is ActionKind.STAGE_REQUESTED for action in outcome.did)
+        if requested and not taken:
+            taken.append(True)
+            cluster.delete(REQUEST)
+        return outcome.state is State.CONVERGED
+
+    executor.at_rest = at_rest
+    executor.finish()
+    assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 2
+    assert endings(executor) == [Ending.FINISHED]
+
+
+def test_another_process_that_takes_the_run_over_ends_it_as_well() -> None:
+    cluster, executor = cancelled_in_flight("3.9.2", [1])
+    rests = executor.at_rest
+    executor.at_rest = lambda outcome: rests(outcome) or bool(told(executor))
+    executor.finish()
+    assert endings(executor) == []
+    other = Executor(cluster, executor.desired, at_rest=rests)
+    other.finish()
+    assert endings(other) == [Ending.STOPPED]
+    assert ActionKind.STAGE_REQUESTED not in kinds(other)

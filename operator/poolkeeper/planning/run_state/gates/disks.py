@@ -96,9 +96,11 @@ def waits_in_flight(
         if lacking:
             found += failed_dirs(broker, failed, lacking)
         had_time = broker in disks.log_dirs and disks.had_ms(broker) >= NOT_BEGUN_MS
-        if lacking and not failed and had_time:
-            found.append(Wait(WaitReason.COPY_NOT_BEGUN, brokers=(broker,), partitions=lacking))
-        if still := _still_copies(broker, sizes, cluster, disks):
+        told = {name: size for name, size in sizes.items() if _is_told(name, broker, cluster)}
+        ignored = tuple(name for name in lacking if name in told)
+        if ignored and not failed and had_time:
+            found.append(Wait(WaitReason.COPY_NOT_BEGUN, brokers=(broker,), partitions=ignored))
+        if still := _still_copies(broker, told, cluster, disks):
             found.append(Wait(WaitReason.COPY_STANDS_STILL, brokers=(broker,), partitions=still))
         left = sum(
             max(0, size - disks.copied.get((name, broker), 0)) for name, size in sizes.items()
@@ -158,6 +160,12 @@ def _still_copies(
     if not all(map(is_still, held)):
         return ()
     return tuple(sorted(name for name in held if _is_led(name, cluster)))
+
+
+def _is_told(name: TopicPartition, broker: int, cluster: Cluster) -> bool:
+    """Whether the controller has begun a move: until then it tells a new broker nothing."""
+    partition = cluster.topics[name.topic].partition(name.partition)
+    return partition is not None and broker in partition.replicas
 
 
 def _is_led(name: TopicPartition, cluster: Cluster) -> bool:

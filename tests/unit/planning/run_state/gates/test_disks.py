@@ -10,7 +10,13 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Capacity
-from poolkeeper.model.topology import Broker, LogDir, Partition, TopicPartition
+from poolkeeper.model.topology import (
+    Broker,
+    LogDir,
+    Partition,
+    ReassignmentEntry,
+    TopicPartition,
+)
 from poolkeeper.planning.run_state.gates import disks
 from poolkeeper.planning.run_state.gates.disks import SeenDisks, TargetDisks
 from poolkeeper.planning.run_state.progress.move_progress import classify
@@ -121,6 +127,15 @@ R = WaitReason
 def test_what_a_copy_hangs_by(seen: TargetDisks, waits: tuple[Wait, ...]) -> None:
     progress = classify((MOVE,), AT_WORK)
     assert disks.waits_in_flight([(MOVE, 1)], progress, AT_WORK, seen) == waits
+
+
+def test_a_broker_that_was_told_nothing_yet_ignores_nothing() -> None:
+    """Restarting it would not help: the controller does not act on the request."""
+    entry = ReassignmentEntry("t", 0, (3, 2))
+    cluster = builders.cluster((1, 2, 3), topic("t", (1, 2)), reassignment=(entry,))
+    progress = classify((MOVE,), cluster)
+    seen = TargetDisks(EMPTY, age_ms=disks.STILL_MS)
+    assert disks.waits_in_flight([(MOVE, 1)], progress, cluster, seen) == ()
 
 
 @pytest.mark.parametrize(

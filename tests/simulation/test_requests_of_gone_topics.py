@@ -41,7 +41,9 @@ def test_a_request_whose_topic_is_gone_is_withdrawn_without_a_remedy(kafka: str,
 
 @pytest.mark.parametrize(("kafka", "api"), ERAS)
 @pytest.mark.parametrize("at_once", [False, True], ids=["stop", "rollback"])
-@pytest.mark.parametrize("again", [None, [2, 4]], ids=["gone", "made-again"])
+@pytest.mark.parametrize(
+    "again", [None, [2, 4], [1, 2]], ids=["gone", "made-again", "made-again-as-it-was"]
+)
 def test_a_run_whose_topic_was_deleted_ends_when_it_is_asked_to(
     kafka: str, api: bool, at_once: bool, again: list[int] | None
 ) -> None:

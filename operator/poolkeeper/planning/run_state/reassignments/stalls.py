@@ -121,7 +121,9 @@ def may_be_withdrawn(
 
     Every entry is one that the run recorded, and no controller may be at work on any. `ends`:
     somebody asked the run to end. Then an entry is also withdrawn that is ignored and whose
-    partition has another list than the run found or makes.
+    partition is as it was before, or has another list than the run found or makes: the topic may
+    have been made again, which shows from 2.8 on only. A controller that reads the request later
+    finds none.
     """
     owned = owned_by(moves, run.step, run.returning)
     if not cluster.reassignment or requests.judgements(cluster, owned):
@@ -131,10 +133,11 @@ def may_be_withdrawn(
     if stall is not Stall.IGNORED:
         return stall is Stall.STALE
     named = {entry.name for entry in cluster.reassignment}
-    states = {
-        p.state for (m, _), p in zip(run.step, progress, strict=True) if moves[m].name in named
-    }
-    return ends and states <= _NOT_OF_THE_RUN
+    return ends and all(
+        p.state in _NOT_OF_THE_RUN or is_untouched(moves[m], index, cluster)
+        for (m, index), p in zip(run.step, progress, strict=True)
+        if moves[m].name in named
+    )
 
 
 def _state_of_held(move: Move, index: int, p: MoveProgress, cluster: Cluster) -> Stall | None:

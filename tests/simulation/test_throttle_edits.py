@@ -11,7 +11,7 @@ from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.throttles import Throttled
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.execution.waits import Wait, has
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.planning.run_state.throttling.throttles import PUT_BACK_MAX
@@ -234,6 +234,26 @@ def test_config_beside_the_throttles_is_kept_and_so_is_a_changed_list() -> None:
     assert config_of(cluster, "topics/t") == {LISTS[0]: "*", "segment.ms": "600000"}
     assert config_of(cluster, "brokers/3") == {"log.cleaner.threads": "2"}
     assert left_of(cluster) == (Throttled(), Throttled(("t",)))
+
+
+@pytest.mark.parametrize("stay", [True, False], ids=["theirs-stay", "they-take-theirs-off"])
+def test_of_a_list_to_which_others_add_only_ours_is_taken_off(stay: bool) -> None:
+    """As Cruise Control does: it adds its entries to a list, and takes them off when it is done."""
+    course = made()
+    cluster, theirs = course.cluster, {"7:1", "8:2"}
+
+    def change(others: set[str]) -> None:
+        for key in LISTS:
+            live = set(config_of(cluster, "topics/t")[key].split(",")) - theirs
+            edit(cluster, "topics/t", {key: ",".join(sorted(live | others, reverse=True))})
+
+    steps = [lambda: change(theirs), lambda: None, lambda: change(theirs if stay else set())]
+    course.in_flight = lambda _: steps.pop(0)() if steps else None
+    seen = course.finish()
+    assert steps == []
+    assert not any(has(outcome.waits, WaitReason.THROTTLES_YIELDED) for outcome in seen)
+    assert config_of(cluster, "topics/t") == (dict.fromkeys(LISTS, "8:2,7:1") if stay else {})
+    assert left_of(cluster) == (Throttled(), Throttled(("t",) if stay else ()))
 
 
 HARMS = {

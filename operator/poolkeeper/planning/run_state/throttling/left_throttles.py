@@ -93,7 +93,9 @@ def changed_throttles(reading: ThrottleReading, running: Collection[str]) -> tup
 def _is_changed(recorded: RecordedThrottles, running: Collection[str]) -> bool:
     record, live = recorded.record, recorded.live or {}
     return record.plan in running and any(
-        value is not None and not is_value(value, record.ours.get(key))
+        value is not None
+        and not is_value(value, record.ours.get(key))
+        and not throttles.includes(value, record.ours.get(key))
         for key, value in live.items()
     )
 

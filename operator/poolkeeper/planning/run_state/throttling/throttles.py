@@ -18,8 +18,12 @@ all copies within that broker.
 Every key that is written has a *saved* value, the one before the run or `None`. A key is *ours* if
 its live value is one that this run wrote; then, and only then, the saved one is restored. Who
 removes a key in mid-run removes the saved one as well: ours may be written again, and is unset.
+
+Others may add their entries to a list of ours, as Cruise Control does. While ours are among them
+the list is as the run needs it, and in the end only ours are taken off.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
@@ -43,6 +47,7 @@ from poolkeeper.model.plans import Move, MoveLogDir, Plan
 __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
 
 REPLICATION_KEYS = (LEADER_RATE, FOLLOWER_RATE)
+_PAIR = re.compile("[0-9]+:[0-9]+")
 LIST_BYTES_MAX = 64 * 1024
 FROZEN_BYTES_PER_S = 1
 """The rate at which nothing arrives any more, for the moment in which moves are cancelled."""
@@ -132,9 +137,14 @@ def to_set(
 ) -> tuple[dict[str, str | None], frozenset[str]]:
     """Return the keys to set, and the keys that somebody else has set.
 
-    A key that is absent or has one of the `known` values, which may be digests, is set.
+    A key that is absent or has one of the `known` values, which may be digests, is set. A list that
+    has all of ours beside others is left as it is.
     """
-    differing = {key: value for key, value in wanted.items() if live.get(key) != value}
+    differing = {
+        key: value
+        for key, value in wanted.items()
+        if live.get(key) != value and not includes(live.get(key), value)
+    }
     foreign = frozenset(
         key
         for key in differing
@@ -149,13 +159,40 @@ def values_to_restore(
 ) -> dict[str, str | None]:
     """Return what to write back: each key whose live value is one of ours and not the saved one.
 
-    A key that somebody else changed during the run keeps its value. `ours` may hold digests.
+    A key that somebody else changed during the run keeps its value, a list to which he added his
+    keeps these. `ours` may hold digests.
     """
-    return {
-        key: saved.get(key)
-        for key, value in live.items()
-        if value != saved.get(key) and any(is_value(value, mine.get(key)) for mine in ours)
-    }
+    restored: dict[str, str | None] = {}
+    for key, value in live.items():
+        before = saved.get(key)
+        if value == before:
+            continue
+        if any(is_value(value, mine.get(key)) for mine in ours):
+            restored[key] = before
+        elif before is None or _pairs(before):
+            lists = (mine[key] for mine in ours if includes(value, mine.get(key)))
+            if (added_to := next(lists, None)) is not None:
+                restored[key] = _without(value, added_to, before)
+    return restored
+
+
+def includes(live: str | None, ours: str | None) -> bool:
+    """Whether a list has all pairs of ours, in whatever order, perhaps beside others."""
+    mine = _pairs(ours)
+    return bool(mine) and set(mine) <= set(_pairs(live))
+
+
+def _without(live: str | None, ours: str | None, before: str | None) -> str | None:
+    """Return the list without our pairs, with those before the run."""
+    mine = set(_pairs(ours))
+    kept = [pair for pair in _pairs(live) if pair not in mine]
+    return ",".join(dict.fromkeys((*_pairs(before), *kept))) or None
+
+
+def _pairs(value: str | None) -> tuple[str, ...]:
+    """Return the pairs of a list as texts; none of any other value, as a rate, a digest or `*`."""
+    parts = (value or "").split(",")
+    return tuple(parts) if all(map(_PAIR.fullmatch, parts)) else ()
 
 
 def next_adaptive_rate(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy: bool) -> int:

@@ -49,6 +49,39 @@ def test_only_what_is_still_ours_is_restored(live, saved, expected):
 
 
 @pytest.mark.parametrize(
+    ("live", "saved", "expected"),
+    [
+        pytest.param("0:1,0:2", None, None, id="ours-goes"),
+        pytest.param("0:2,0:1", None, None, id="ours-in-another-order-goes"),
+        pytest.param("0:2,7:3,0:1", None, "7:3", id="what-others-added-stays"),
+        pytest.param("0:2,7:3,0:1", "5:1,0:1", "5:1,0:1,7:3", id="with-what-was-before"),
+        pytest.param("0:2,7:3", None, False, id="one-that-lacks-some-of-ours-is-theirs"),
+        pytest.param("*", None, False, id="every-replica-is-theirs"),
+        pytest.param("0:2,7:3,0:1", "*", False, id="every-replica-before-is-in-no-list"),
+        pytest.param("", None, False, id="an-empty-list-is-theirs"),
+    ],
+)
+def test_of_a_list_only_what_is_ours_is_taken_off(live, saved, expected):
+    ours = [{LEADERS: "0:1,0:2"}]
+    restored = {} if expected is False else {LEADERS: expected}
+    assert throttles.values_to_restore({LEADERS: live}, {LEADERS: saved}, ours) == restored
+
+
+@pytest.mark.parametrize(
+    ("live", "set_", "foreign"),
+    [
+        pytest.param("0:2,7:3,0:1", False, False, id="ours-are-among-others"),
+        pytest.param("0:2,7:3", False, True, id="some-of-ours-are-missing"),
+        pytest.param(None, True, False, id="removed"),
+    ],
+)
+def test_a_list_that_has_ours_beside_others_is_left(live, set_, foreign):
+    wanted = {LEADERS: "0:1,0:2"}
+    found = throttles.to_set({LEADERS: live}, wanted, [{LEADERS: None}])
+    assert found == (wanted if set_ else {}, frozenset([LEADERS] if foreign else ()))
+
+
+@pytest.mark.parametrize(
     ("rate", "start", "healthy", "expected"),
     [
         pytest.param(100 << 20, 100 << 20, True, 125 << 20, id="a-quarter-of-the-start-more"),

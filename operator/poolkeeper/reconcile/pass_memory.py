@@ -249,9 +249,15 @@ class PassMemory:
         if progress.state in GIVEN_UP_STATES and m not in self.arrived:
             self.given_up.add(m)
         elif progress.state not in GIVEN_UP_STATES:
-            self.given_up.discard(m)
+            self._take_back(m)
         if progress.state in (MoveState.DONE, MoveState.GONE):
             self.arrived.add(m)
+
+    def _take_back(self, m: int) -> None:
+        """Note that a move is not given up any more: its topic was made again."""
+        if m in self.given_up:
+            self.given_up.discard(m)
+            self.arrived.discard(m)
 
     def note_all_moves(
         self, plan: Plan, progress: Sequence[MoveProgress], cluster: Cluster
@@ -261,7 +267,7 @@ class PassMemory:
             # Most moves of a large plan have not begun, or are noted as arrived.
             is_noted = each is DONE_IN_ONE and m in self.arrived and m not in self.given_up
             if each is NOT_BEGUN:
-                self.given_up.discard(m)
+                self._take_back(m)
             elif not is_noted:
                 self.note_progress(plan, m, each, cluster)
         self.all_moves_seen = all(each.state is not MoveState.UNKNOWN for each in progress)

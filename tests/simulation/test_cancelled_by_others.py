@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from poolkeeper.model.execution.actions import ActionKind
-from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import has
@@ -101,24 +101,6 @@ def test_a_stage_that_is_cancelled_before_anybody_saw_it_begin_is_not_requested_
     executor.finish()
     assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 1
     assert endings(executor) == [Ending.STOPPED]
-
-
-def test_a_request_that_is_taken_away_before_it_was_begun_is_made_again() -> None:
-    """So do remedies, and so do people whose controller does not notice requests."""
-    cluster, executor = cancelled_in_flight("3.9.2", ())
-    taken: list[bool] = []
-
-    def at_rest(outcome: Outcome) -> bool:
-        requested = any(action.kind is ActionKind.STAGE_REQUESTED for action in outcome.did)
-        if requested and not taken:
-            taken.append(True)
-            cluster.delete(REQUEST)
-        return outcome.state is State.CONVERGED
-
-    executor.at_rest = at_rest
-    executor.finish()
-    assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 2
-    assert endings(executor) == [Ending.FINISHED]
 
 
 def test_another_process_that_takes_the_run_over_ends_it_as_well() -> None:

@@ -131,18 +131,17 @@ def test_copies_that_have_just_been_requested_are_not_late() -> None:
     assert WaitReason.COPY_NOT_BEGUN not in reasons
 
 
-def test_moves_that_somebody_cancels_are_requested_again_and_that_is_told() -> None:
+def test_a_request_that_somebody_takes_away_is_made_again_and_that_is_told() -> None:
     cluster, wanted = migration("3.9.2")
     executor = Executor(cluster, wanted)
+    taken: list[bool] = []
 
-    def cancel() -> None:
-        moving = (cluster.read("/brokers/topics/moves") or {}).get("adding_replicas")
-        if not moving:
-            cluster.clock.after(100, cancel)
-            return
-        cluster.simulation.alter_reassignments({("moves", int(p)): None for p in moving})
+    def take_away(_: object = None) -> None:
+        if cluster.client.exists(REQUEST, take_away) is not None and not taken:
+            taken.append(True)
+            cluster.delete(REQUEST)  # before the controller has looked
 
-    cluster.clock.after(100, cancel)
+    take_away()
     executor.finish()
     requested = [
         action.attempt

@@ -222,8 +222,10 @@ def _setting(
         values, foreign = throttles.to_set(live, wanted, ours)
         known_ours = {} if record is None else record.ours
         original = {**saved, **({} if record is None else record.original)}
-        # A key that somebody removed in mid-run had no value before it any more.
-        original |= {key: None for key in wanted if live.get(key) is None}
+        # A key that somebody removed in mid-run had no value before it any more. The rate between
+        # log directories is no such throttle: it may be a setting for good.
+        removed = {key for key in wanted if live.get(key) is None} - {LOG_DIRS_RATE}
+        original |= dict.fromkeys(removed)
         then = {**live, **values}
         if not any(then[key] == value != original.get(key) for key, value in wanted.items()):
             return EntityChange(values, record, bool(foreign))

@@ -138,7 +138,7 @@ def _may_not_fail_over(s: Situation, _: Wait) -> bool:
 
 def _stopped(s: Situation, _: Wait) -> bool:
     late = s.desired.cluster.execution.roll_back_on_deadline
-    return s.has(Trouble.STOPPED, Trouble.ROLLED_BACK) or late
+    return s.has(Trouble.STOPPED, Trouble.ROLLED_BACK, Trouble.API_CANCEL) or late
 
 
 def _mode(mode: Mode) -> Truth:

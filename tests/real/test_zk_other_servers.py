@@ -91,6 +91,20 @@ def test_servers_without_bulk_reads_are_read_node_by_node(
         assert session.alive
 
 
+def test_a_server_with_a_small_buffer_is_read_and_keeps_its_connection(
+    start_server: Callable[..., Server],
+) -> None:
+    server = start_server("3.9.2", java_options=("-Djute.maxbuffer=16384",))
+    names = [f"/brokers/topics/{number:0240}" for number in range(1000)]
+    with Session.open(server.connect, deadline_s=DEADLINE_S) as session:
+        for start in range(0, 1000, 40):
+            session.commit([Create(name, b"") for name in names[start : start + 40]])
+        assert all(node is not None for node in session.read_many(names))
+        connection, _ = session.moment
+        assert all(node is not None for node in session.read_many(names))
+        assert session.moment[0] == connection, "what is too long was learned"
+
+
 @pytest.mark.parametrize("secret", [SECRET, "wönder-7"])
 def test_a_user_of_sasl_is_known_and_a_wrong_password_is_refused(
     start_server: Callable[..., Server], tmp_path: Path, secret: str

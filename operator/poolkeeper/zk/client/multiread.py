@@ -12,7 +12,8 @@ path in order, and the same end. Everything is big endian.
 Bounds: a request stays under 256 KiB, like our transactions. A reply has no bound in the protocol
 (1,000 topic nodes of 1 MiB would be a gigabyte of the server's heap), so the number of paths
 follows from the size of the replies so far. A slice whose connection is lost is halved and asked
-again.
+again. It may have been too long for the server's `jute.maxbuffer`, which people lower: no later
+request of the session is as long (`RequestBound`).
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ SINCE = (3, 6)
 """The first server version that knows the request; older ones close the session over it."""
 
 REQUEST_BYTES_MAX = 256 * 1024
+REQUEST_BYTES_MIN = 4 * 1024
+"""No server that Kafka can use hangs up on a request as short as this."""
 REPLY_BYTES_AIM = 1024 * 1024
 PATHS_MAX = 1000
 PATHS_FIRST = 100
@@ -68,6 +71,25 @@ class Reply(NamedTuple):
     offset: int
 
 
+class RequestBound:
+    """How long a request of a session may be at most; it is halved where one costs the connection.
+
+    A server that goes down costs the connection as well. Then requests are shorter than they need
+    be until the session ends, which costs some round trips. A bound that grew again would cost
+    connections of every pass.
+    """
+
+    def __init__(self) -> None:
+        self.bytes_max = REQUEST_BYTES_MAX
+
+    def shrink_below(self, size: int) -> bool:
+        """Note that a request of so many bytes was lost; false if it was not for its length."""
+        if size <= REQUEST_BYTES_MIN:
+            return False
+        self.bytes_max = min(self.bytes_max, max(REQUEST_BYTES_MIN, size // 2))
+        return True
+
+
 @frozen
 class MultiRead:
     """A request as kazoo's connection wants it."""
@@ -86,14 +108,16 @@ class MultiRead:
         return Reply(buffer, offset)
 
 
-def encode(paths: Sequence[str], chroot: str = "") -> tuple[MultiRead, int]:
+def encode(
+    paths: Sequence[str], chroot: str = "", bytes_max: int = REQUEST_BYTES_MAX
+) -> tuple[MultiRead, int]:
     """Return a request for the first paths, and how many fit in it (at least one)."""
     parts: list[bytes] = []
     size = 0
     for path in paths:
         name = (chroot + path).encode()
         size += _PLAIN_READ_BYTES + len(name)
-        if parts and size > REQUEST_BYTES_MAX:
+        if parts and size > bytes_max:
             break
         parts.append(_plain_read(len(name)) + name + b"\0")
     return MultiRead(b"".join((*parts, _END))), len(parts)
@@ -147,31 +171,36 @@ def read(
     timeout_s: float,
     form: Form[Found],
     chroot: str = "",
+    bound: RequestBound | None = None,
 ) -> list[Found | int]:
     """Return a node or its data, as `form` says, or an error code for each path.
 
     `ask` queues a request and returns kazoo's asynchronous result, whose errors go to the caller.
-    `timeout_s` bounds the wait for each reply.
+    `timeout_s` bounds the wait for each reply. `bound` is that of the session.
     """
+    bound = bound or RequestBound()
     replies: list[tuple[int, int, Reply]] = []
     unasked = deque([(0, len(paths), ATTEMPTS)] if paths else [])
-    waiting: deque[tuple[int, int, int, Any]] = deque()
+    waiting: deque[tuple[int, int, int, int, Any]] = deque()
     count_max = PATHS_FIRST
     while unasked or waiting:
         while unasked and len(waiting) < IN_FLIGHT:
             start, stop, attempts = unasked.popleft()
-            request, count = encode(paths[start : min(stop, start + count_max)], chroot)
+            wanted = paths[start : min(stop, start + count_max)]
+            request, count = encode(wanted, chroot, bound.bytes_max)
             if start + count < stop:
                 unasked.appendleft((start + count, stop, attempts))
-            waiting.append((start, start + count, attempts, ask(request)))
-        start, stop, attempts, result = waiting.popleft()
+            waiting.append((start, start + count, attempts, len(request.body), ask(request)))
+        start, stop, attempts, size, result = waiting.popleft()
         try:
             reply = result.get(True, timeout_s)
         except ConnectionLoss:
-            if attempts == 1:
+            shorter = bound.shrink_below(size) and stop - start > 1
+            attempts -= not shorter
+            if not attempts:
                 raise
             count_max = max(1, (stop - start) // 2)
-            unasked.appendleft((start, stop, attempts - 1))
+            unasked.appendleft((start, stop, attempts))
             continue
         replies.append((start, stop, reply))
         bytes_per_path = len(reply.buffer) / (stop - start)

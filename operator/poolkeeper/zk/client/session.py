@@ -68,6 +68,7 @@ class Session:
         self._deadline_s = deadline_s
         self._acls = transactions.Acls(self._client, deadline_s)
         self._watches = Watches(self._client, deadline_s)
+        self._bound = multiread.RequestBound()
         connection.on_lost(self._watches.wake)
 
     @classmethod
@@ -189,7 +190,8 @@ class Session:
         with failures.translate_errors(doing), gc_pause.collector_paused():
             if self._connection.has_multiread:
                 chroot = self._client.chroot
-                return multiread.read(paths, self._ask, self._deadline_s, form, chroot)
+                ask, deadline_s = self._ask, self._deadline_s
+                return multiread.read(paths, ask, deadline_s, form, chroot, self._bound)
             get = self._client.get_async
             return multiread.read_singly(paths, get, self._deadline_s, form)
 

@@ -168,6 +168,42 @@ def test_a_connection_that_is_lost_again_and_again_is_not_asked_for_ever() -> No
     assert len(seen) == multiread.ATTEMPTS
 
 
+@pytest.mark.parametrize("limit", [128 * 1024, 16 * 1024, 5 * 1024])
+def test_a_server_that_hangs_up_on_long_requests_is_asked_in_short_ones(limit: int) -> None:
+    seen: list[int] = []
+    lost: list[int] = []
+    bound = multiread.RequestBound()
+    paths = [f"/n{i:0240}" for i in range(3000)]
+
+    def ask(request: MultiRead) -> Result:
+        seen.append(len(request.body))
+        if len(request.body) > limit:
+            lost.append(len(request.body))
+            return Result(ConnectionLoss())
+        return Result(reply(*map(leaf, paths_of(request))))
+
+    for _ in range(2):
+        assert multiread.read(paths, ask, 1, NODES, "", bound) == [leaf(path) for path in paths]
+    assert 0 < len(lost) <= multiread.IN_FLIGHT * 8
+    assert max(seen[len(seen) // 2 :]) <= limit, "what was learned stays known to the session"
+
+
+def test_a_short_request_that_is_lost_makes_no_other_shorter() -> None:
+    bound = multiread.RequestBound()
+    paths = [f"/n{i}" for i in range(100)]
+    found = multiread.read(paths, serving(leaf, [], lambda n: n == 1), 1, NODES, "", bound)
+    assert found == [leaf(path) for path in paths]
+    assert bound.bytes_max == multiread.REQUEST_BYTES_MAX
+
+
+def test_a_single_long_path_is_not_asked_for_ever() -> None:
+    seen: list[int] = []
+    path = f"/n{1:05000}"
+    with pytest.raises(ConnectionLoss):
+        multiread.read([path, path], serving(leaf, seen, lambda n: True), 1, NODES)
+    assert len(seen) <= 2 * multiread.ATTEMPTS + 2
+
+
 @given(st.integers(0, 1500), st.sets(st.integers(1, 8), max_size=2))
 def test_every_path_gets_its_own_answer_whatever_is_lost(count: int, lost: set[int]) -> None:
     paths = [f"/n{i}" for i in range(count)]

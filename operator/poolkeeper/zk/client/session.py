@@ -87,11 +87,20 @@ class Session:
         of life. Raises `Refused` for an address that is none, `Unavailable` with one line for an
         absent server, rejected credentials, TLS files that cannot be used, or a chroot without a
         Kafka cluster (nothing is created there).
+
+        Begins with a sync. With local sessions a server opens one without its leader, and what it
+        answers first would be as old as what it knows: of a run that began since, nothing.
         """
         address = Address.parse(connect)
         tls_files.require_usable(tls)
         connector = Connector(auth.client_options(credentials, tls), timeout_s, deadline_s)
-        return cls(connector.connect_to_kafka(address), address, deadline_s)
+        session = cls(connector.connect_to_kafka(address), address, deadline_s)
+        try:
+            session.sync()
+        except BaseException:
+            session.close()
+            raise
+        return session
 
     def __enter__(self) -> Self:
         return self

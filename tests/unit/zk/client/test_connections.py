@@ -4,11 +4,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kazoo.exceptions import AuthFailedError, ConnectionClosedError, SessionExpiredError
+from kazoo.exceptions import (
+    AuthFailedError,
+    ConnectionClosedError,
+    ConnectionLoss,
+    SessionExpiredError,
+)
 from kazoo.protocol.states import KeeperState
 
 from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.zk.client.connections import Address, Connection, Connector
+from poolkeeper.zk.client.session import Session
 
 
 class Client:
@@ -58,6 +64,61 @@ def test_rejected_credentials_are_told_whenever_somebody_asks(
     monkeypatch.setattr(Connector, "connect", connected)
     with pytest.raises(expected, match=words):
         Connector({}, 5, 5).connect_to_kafka(Address.parse("zk:2181"))
+
+
+class Answering(Client):
+    """A client of kazoo's at a server that is behind its leader until it is told to catch up."""
+
+    def __init__(self, failed: Exception | None = None) -> None:
+        super().__init__(KeeperState.CONNECTED, ConnectionClosedError())
+        self.client_id = 7, b""
+        self.last_zxid = 1
+        self.stopped = False
+        self._fails_once = failed
+
+    def start_async(self) -> None:
+        self.listener("CONNECTED")
+
+    def sync_async(self, path: str) -> Any:
+        def get(block: bool, timeout_s: float) -> None:
+            if self._fails_once is not None:
+                failed, self._fails_once = self._fails_once, None
+                raise failed
+            self.last_zxid = 2
+
+        return SimpleNamespace(get=get)
+
+    def exists_async(self, path: str) -> Any:
+        return SimpleNamespace(get=lambda block, timeout_s: path)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def opened_with(client: Answering, monkeypatch: pytest.MonkeyPatch) -> Session:
+    def connected(self: Connector, address: Address) -> Connection:
+        connection = Connection(client)
+        assert connection.start(1)
+        return connection
+
+    monkeypatch.setattr(Connector, "connect", connected)
+    return Session.open("zk:2181")
+
+
+@pytest.mark.parametrize("failed", [None, ConnectionLoss()], ids=["at-once", "next-connection"])
+def test_a_session_begins_with_what_was_committed_before_wherever_it_is_opened(
+    failed: Exception | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Answering(failed)
+    assert opened_with(client, monkeypatch).moment == (1, 2)
+    assert not client.stopped
+
+
+def test_a_session_that_cannot_catch_up_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Answering(SessionExpiredError())
+    with pytest.raises(Unavailable, match=r"session expired \(waiting for sync\)"):
+        opened_with(client, monkeypatch)
+    assert client.stopped
 
 
 @pytest.mark.parametrize(

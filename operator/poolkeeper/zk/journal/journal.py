@@ -16,12 +16,12 @@ Nothing here decides anything: it reads, and it writes what it is given, fenced.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field, replace
 from threading import Event
 from typing import TypeVar
 
-from poolkeeper.errors import NodeDamage, Refused
+from poolkeeper.errors import NodeDamage, Refused, Stale
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.records import (
@@ -52,6 +52,7 @@ from poolkeeper.zk.journal import records, runs, throttle_records
 
 T = TypeVar("T")
 APPROVALS_MAX = 32
+ASKING_ATTEMPTS = 3
 
 
 @frozen
@@ -328,9 +329,14 @@ def request_stop(
     """Request that the run ends; return it, or `None` without a run.
 
     It ends after the stage in flight, unless `stop` asks for more. What was asked for before is
-    never taken back: a stop that waits for its stage is sharpened, not the other way round.
+    never taken back: a stop that waits for its stage is sharpened, not the other way round. Where
+    the run ends meanwhile, or somebody else asks, it is looked at again.
     """
-    stop = stop or StopRequest()
+    asked = stop or StopRequest()
+    return _until_written(lambda: _request_stop(session, asked, on_commit))
+
+
+def _request_stop(session: Session, stop: StopRequest, on_commit: OnCommit) -> Run | None:
     run = read_run(session)
     if run is None:
         return None
@@ -360,6 +366,10 @@ def read_approvals(session: Session) -> tuple[str, ...]:
 
 def hand_over_approval(session: Session, plan: str, on_commit: OnCommit = fencing.unnoted) -> None:
     """Record an approval for the active holder; it also removes the record of a stop."""
+    _until_written(lambda: _hand_over_approval(session, plan, on_commit))
+
+
+def _hand_over_approval(session: Session, plan: str, on_commit: OnCommit) -> None:
     node = session.read(znodes.APPROVALS)
     known = read_approvals(session)
     plans = [*(p for p in known if p != plan), plan][-APPROVALS_MAX:]
@@ -373,3 +383,11 @@ def hand_over_approval(session: Session, plan: str, on_commit: OnCommit = fencin
     stopped = session.read(znodes.STOPPED)
     undo = () if stopped is None else (Delete(znodes.STOPPED, stopped.version),)
     fencing.commit_noted(session, (fence, write, *undo), on_commit)
+
+
+def _until_written(write: Callable[[], T]) -> T:
+    """Do what somebody asks for beside the holder, again where another write came first."""
+    for _ in range(ASKING_ATTEMPTS - 1):
+        with suppress(Stale):
+            return write()
+    return write()

@@ -81,7 +81,7 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
         printing.emit_json(
             {"plan": run.plan if run else None, "holder": str(holder) if holder else None}
         )
-    elif run is None and before.request is not None:
+    elif run is None and before.run is None and before.request is not None:
         printing.emit(_LOST)
     elif run is None:
         printing.emit("no run is recorded: nothing to stop")

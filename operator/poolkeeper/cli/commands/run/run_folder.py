@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from threading import Event, Thread
+from typing import TYPE_CHECKING
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters import cluster_reading, targets
@@ -27,7 +28,7 @@ from poolkeeper.cli.output import printing
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
-from poolkeeper.errors import PoolkeeperError, Problem, Refused
+from poolkeeper.errors import BrokersUnreachable, PoolkeeperError, Problem, Refused
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
@@ -38,6 +39,9 @@ from poolkeeper.resources.parse.files import Stamp
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import Emit
 from poolkeeper.text import count, few
+
+if TYPE_CHECKING:  # the clients of brokers take long to import, and not every cluster has them
+    from poolkeeper.brokers.requests import BrokerClient
 
 _RUN_ENDS_FIRST = (
     "a run is under way, which ends after its stage in flight; then the cluster is let go"
@@ -244,7 +248,7 @@ class FolderWatch:
         config = loop.LoopConfig(
             connections=ClusterConnections(
                 lambda: cluster_reading.open_session(self._target(name, found.desired)),
-                lambda: cluster_reading.brokers(self._target(name, found.desired)),
+                lambda: self._brokers(name, found.desired),
                 LoadHistory(lambda: found.desired.cluster.load),
                 lambda: self._target(name, found.desired).client.zookeeper,
             ),
@@ -268,6 +272,19 @@ class FolderWatch:
 
     def _target(self, name: str, desired: Desired) -> Target:
         return targets.target_of(replace(self.address, cluster=name), desired)
+
+    def _brokers(self, name: str, desired: Desired) -> "BrokerClient | None":
+        """Connect to the brokers, None if none are declared; raises `BrokersUnreachable`.
+
+        A client configuration that is wrong for a moment costs nobody the session with ZooKeeper.
+        """
+        if desired.cluster.brokers is None:
+            return None
+        try:
+            target = self._target(name, desired)
+        except Refused as error:
+            raise BrokersUnreachable(error.line) from error
+        return cluster_reading.brokers(target)
 
     def _end(self, threads: Iterable[ClusterThread]) -> None:
         ending = list(threads)

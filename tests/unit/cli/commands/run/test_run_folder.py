@@ -18,7 +18,7 @@ from poolkeeper.cli.commands.run import run_folder
 from poolkeeper.cli.commands.run.run_folder import FolderWatch
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.controller.loops import loop
-from poolkeeper.errors import PoolkeeperError, Problem
+from poolkeeper.errors import BrokersUnreachable, PoolkeeperError, Problem
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
@@ -98,6 +98,27 @@ def test_what_is_declared_for_another_address_is_not_done_at_the_one_before(
     assert "cluster a is reached as it is declared now; if that is another Kafka cluster" in said
     assert "than at a:2181, a run may stay there with its throttles" in said
     assert [c.desired().cluster.mode for c in loops.configs[2:]] == [Mode.PAUSED] * 2
+
+
+@pytest.mark.parametrize("broken", ["zookeeper: {username: ali", None], ids=["half", "gone"])
+def test_a_client_configuration_that_is_wrong_for_a_moment_costs_the_brokers_alone(
+    loops: Loops, tmp_path: Path, broken: str | None
+) -> None:
+    """A session with ZooKeeper that goes on needs no credentials."""
+    folder, config = tmp_path / "manifests", tmp_path / "client.yaml"
+    folder.mkdir()
+    config.write_text("zookeeper: {username: alice, password: p}\n")
+    declare(folder, "a")
+    spec = {"zookeeper": {"connect": "b:1"}, "brokers": {"bootstrapServers": "127.0.0.1:1"}}
+    (folder / "b.yaml").write_text(json.dumps(manifests.body("KafkaCluster", "b", spec)))
+    address = ClusterSelection(folders=(folder,), client_config=config)
+    FolderWatch(address, "text", lambda line: None).read()
+    config.unlink()
+    if broken is not None:
+        config.write_text(broken)
+    assert loops.of("a").connections.brokers() is None
+    with pytest.raises(BrokersUnreachable, match=r"client\.yaml"):
+        loops.of("b").connections.brokers()
 
 
 def test_a_folder_without_any_cluster_lets_nothing_go(

@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Callable
 from contextlib import closing, suppress
+from functools import partial
 from threading import Event, Lock, Thread
 from typing import Any
 
@@ -209,11 +210,12 @@ class Connector:
         doing = f"looking for a Kafka cluster at {address}"
         try:
             with failures.translate_errors(doing):
-                results = [connection.client.exists_async(path) for path in paths]
+                asks = [partial(connection.client.exists_async, path) for path in paths]
+                results = [ask() for ask in asks]
             there = []
-            for path, result in zip(paths, results, strict=True):
+            for path, ask, result in zip(paths, asks, results, strict=True):
                 with failures.translate_errors(f"{doing}, at its node {path},"):
-                    there.append(result.get(True, self.deadline_s) is not None)
+                    there.append(failures.repeated(ask, self.deadline_s, result) is not None)
         except Unavailable as failed:
             if not connection.rejected:
                 raise

@@ -2,7 +2,12 @@
 
 A server that rejects a login hangs up, as one does that goes down. So a session that ends at the
 login of a new connection is a session that ended: who opens the next one learns which it was.
+
+A lost connection is no lost session: what only reads is asked again on the next one (`repeated`).
 """
+
+from collections.abc import Callable
+from typing import Any
 
 from kazoo.exceptions import (
     AuthFailedError,
@@ -23,6 +28,22 @@ from poolkeeper.errors import Forbidden, Unavailable
 QUOTAS = "/zookeeper/quota"
 """Where ZooKeeper keeps them, at the root and not in a chroot."""
 EXPIRED = "the ZooKeeper session expired"
+READ_ATTEMPTS = 3
+"""A read is asked again after a lost connection; but it might be the read that costs it."""
+
+
+def repeated(ask: Callable[[], Any], deadline_s: float, first: Any = None) -> Any:
+    """Return the answer to a read, asked again if the connection is lost; raises kazoo's errors.
+
+    `first`: kazoo's result of the read, where it was asked before.
+    """
+    result = ask() if first is None else first
+    for _ in range(READ_ATTEMPTS - 1):
+        try:
+            return result.get(True, deadline_s)
+        except ConnectionLoss:
+            result = ask()
+    return result.get(True, deadline_s)
 
 
 def unavailable(failed: Exception, doing: str) -> Unavailable:

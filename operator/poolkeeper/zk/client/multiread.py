@@ -21,7 +21,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, ClassVar, Generic, NamedTuple, TypeGuard, TypeVar
 
 from kazoo.exceptions import EXCEPTIONS, ConnectionLoss, NoAuthError, NoNodeError
@@ -220,19 +220,22 @@ def read_singly(
     window: int = WINDOW,
 ) -> list[Found | int]:
     """Do the same for servers before 3.6, with plain reads, `window` of them in flight."""
-    waiting: deque[Any] = deque()
+    waiting: deque[tuple[Callable[[], Any], Any]] = deque()
     found: list[Found | int] = []
     for path in paths:
         if len(waiting) == window:
-            found.append(_plain(waiting.popleft(), timeout_s, form))
-        waiting.append(ask(path))
-    found.extend(_plain(result, timeout_s, form) for result in waiting)
+            found.append(_plain(*waiting.popleft(), timeout_s, form))
+        again = partial(ask, path)
+        waiting.append((again, again()))
+    found.extend(_plain(again, result, timeout_s, form) for again, result in waiting)
     return found
 
 
-def _plain(result: Any, timeout_s: float, form: Form[Found]) -> Found | int:
+def _plain(
+    again: Callable[[], Any], result: Any, timeout_s: float, form: Form[Found]
+) -> Found | int:
     try:
-        data, stat = result.get(True, timeout_s)
+        data, stat = failures.repeated(again, timeout_s, result)
     except (NoNodeError, NoAuthError) as answer:
         return int(answer.code)
     return form.one(data, stat)

@@ -33,8 +33,6 @@ from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Operation
 from poolkeeper.zk.client.watches import Watches
 
-READ_ATTEMPTS = 3
-"""A read is asked again after a lost connection; but it might be the read that costs it."""
 LARGE_BYTES = 32 * 1024
 """From this size on a transaction may be too large for a server whose limit was set lower."""
 
@@ -273,12 +271,7 @@ class Session:
         self._require_alive()
         self.reads += 1
         with failures.translate_errors(doing, unchanged=NoNodeError):
-            for _ in range(READ_ATTEMPTS - 1):
-                try:
-                    return ask().get(True, self._deadline_s)
-                except ConnectionLoss:
-                    continue
-            return ask().get(True, self._deadline_s)
+            return failures.repeated(ask, self._deadline_s)
 
 
 def _remark_on_size(failed: KazooException, transaction: Sequence[Operation]) -> str:

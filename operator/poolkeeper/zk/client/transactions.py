@@ -13,6 +13,7 @@ parent may be the open chroot, gets the ACL of the topics.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from kazoo.client import KazooClient, TransactionRequest
@@ -70,7 +71,8 @@ class Acls:
         if path not in known:
             with failures.translate_errors(f"reading the ACL of {path}"):
                 try:
-                    acl, _ = self._client.get_acls_async(path).get(True, self._timeout_s)
+                    ask = partial(self._client.get_acls_async, path)
+                    acl, _ = failures.repeated(ask, self._timeout_s)
                 except NoNodeError as missing:
                     raise Stale(f"{path} does not exist (to create a node)", path) from missing
             # ZooKeeper masks hashes for those who may not administer a node.

@@ -1,6 +1,7 @@
 """The request's bytes, the reply's, and reading with a server that is a function."""
 
 import struct
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from kazoo.protocol.states import ZnodeStat
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.zk.client import multiread
+from poolkeeper.zk.client.failures import READ_ATTEMPTS
 from poolkeeper.zk.client.multiread import BODIES, NODES, MultiRead, Reply
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 
@@ -234,6 +236,25 @@ def test_single_reads_give_the_same_and_keep_a_window() -> None:
     paths = [f"/n{i}" for i in range(100)]
     assert multiread.read_singly(paths, ask, 1, NODES, window=10) == [leaf(path) for path in paths]
     assert (waiting, most) == (0, 10)
+
+
+@given(st.sets(st.integers(0, 200), max_size=60))
+def test_single_reads_whose_connection_is_lost_are_asked_again(lost: set[int]) -> None:
+    asked: list[str] = []
+
+    def ask(path: str) -> Result:
+        asked.append(path)
+        if len(asked) in lost:
+            return Result(ConnectionLoss())
+        return Result((path.encode(), ZnodeStat(10, 11, 0, 0, 3, 0, 0, 12, 4, 4, 0)))
+
+    paths = [f"/n{i}" for i in range(100)]
+    try:
+        found = multiread.read_singly(paths, ask, 1, BODIES, window=10)
+    except ConnectionLoss:
+        assert max(Counter(asked).values()) == READ_ATTEMPTS
+    else:
+        assert found == [path.encode() for path in paths]
 
 
 def test_a_forbidden_node_reads_as_such_one_by_one() -> None:

@@ -4,69 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
-from kazoo.security import OPEN_ACL_UNSAFE as OPEN
-from kazoo.security import make_digest_acl
 
-import builders
-from builders import pool_spec, topic_spec
 from matrices import soak
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Ending, StopRequest
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
-from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
-from poolkeeper.sandbox.fake_zookeeper import FakeClient
-from poolkeeper.sandbox.simulation import Simulation, SimulationSpec, spread
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.zk.journal.runs import encode_stop
 from simulation.executors import Executor
+from simulation.guarded import WANTED, Guarded
 
-MB = 1_000_000
 RUN, STOP = "/poolkeeper/run", "/poolkeeper/run/stop"
 NODES = ["/config/topics/t", "/brokers/topics/t", "/brokers/topics/t/partitions/0/state"]
-SLOW = Execution(throttle=Throttle(ThrottleMode.FIXED, 2 * MB), max_moves=2)
-WANTED = builders.desired(
-    pool_spec("p", 3, 4, cluster="c"),
-    topic_spec("t", "p", partitions=2, replication_factor=2),
-    topic_spec("u", "p", partitions=2, replication_factor=2),
-    name="c",
-    execution=SLOW,
-)
-RATE = "leader.replication.throttled.rate"
-
-
-class Guarded(SimulatedCluster):
-    """A cluster whose brokers may read what is hidden from Poolkeeper."""
-
-    def __init__(self, kafka: str) -> None:
-        super().__init__(SimulationSpec(spread(4), kafka=kafka))
-        self.client.log_in("kafka", "right")
-        spec = SimulationSpec(spread(4), kafka=kafka)
-        self.simulation = Simulation(spec, self._open, self.clock, None)
-        self.start()
-        for name in ("t", "u"):
-            self.create_topic(name, [1, 2], [2, 1])
-            for partition in range(2):
-                self.simulation.set_size(name, partition, 8 * MB)
-        for path in ("/config/topics/t", "/config/topics/u"):
-            if not self.exists(path):
-                self.create(path, {"version": 1, "config": {}})
-
-    def _open(self) -> FakeClient:
-        client = FakeClient(self.server, timeout_ms=4000)
-        client.log_in("kafka", "right")
-        return client
-
-    def hide(self, path: str) -> None:
-        self.client.set_acl(path, [make_digest_acl("kafka", "right", all=True)])
-
-    def show(self, path: str) -> None:
-        self.client.set_acl(path, [*OPEN])
-
-    def rates(self) -> list[str]:
-        bodies = (self.read(f"/config/brokers/{n}") or {"config": {}} for n in range(1, 5))
-        return [body["config"][RATE] for body in bodies if RATE in body["config"]]
 
 
 @dataclass(slots=True)

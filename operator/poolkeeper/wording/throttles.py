@@ -1,6 +1,7 @@
 """What waits for throttles, as sentences: other people's, left ones, and those of a run."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -27,6 +28,16 @@ def _unaccounted_throttles(wait: Wait) -> str:
     return (
         f"no run accounts for the throttles on {_throttled(wait)}: if nobody needs them, remove"
         " them with kafka-configs or `poolkeeper repair --remove-unaccounted-throttles`"
+    )
+
+
+def _unreadable(wait: Wait) -> str:
+    owners = _throttled(replace(wait, path=""))
+    return (
+        f"the throttles of the run on {owners} can be neither read nor set ({wait.path}:"
+        f" {wait.detail}): what is in flight goes on, and nothing else begins. Let the config be"
+        " read again, as by its ACL (`poolkeeper repair` mends a damaged one); the run then goes on"
+        " by itself"
     )
 
 
@@ -57,6 +68,7 @@ THROTTLES: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"{wait.path} may hold throttles and is damaged ({wait.detail}): run `poolkeeper repair`"
     ),
     _R.THROTTLE_CONFLICT: _conflict,
+    _R.THROTTLES_UNREADABLE: _unreadable,
     _R.THROTTLES_YIELDED: lambda wait: (
         f"somebody else set throttles on {_throttled(wait)} during the run: they stay as they are"
     ),

@@ -12,12 +12,18 @@ of a round of writes has handled the topics' lists of that round as well.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.errors import DamagedNode, Forbidden, NodeDamage, PoolkeeperError, Refused
 from poolkeeper.frozen import frozen
-from poolkeeper.model.execution.runs import RunDocument, Saved, ThrottleConflicts, ThrottleValues
+from poolkeeper.model.execution.runs import (
+    RunDocument,
+    Saved,
+    ThrottleConflicts,
+    ThrottleValues,
+    UnreadableConfig,
+)
 from poolkeeper.model.execution.throttles import (
     LeftThrottles,
     Throttled,
@@ -28,7 +34,7 @@ from poolkeeper.model.execution.throttles import (
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.zk import znodes
 from poolkeeper.zk.apply import config_write
-from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE, Node
 from poolkeeper.zk.client.operations import (
     TRANSACTION_BYTES_MAX,
     Create,
@@ -66,7 +72,7 @@ Decision = Callable[[ThrottleValues, ThrottleRecord | None], EntityChange]
 
 @frozen
 class _Read:
-    """An entity's nodes; `live` is None if its config cannot be read or decoded.
+    """An entity's nodes; `live` is None if its config cannot be read, and `why` then says why.
 
     `damage`: what is wrong with its record, which `recorded` then does not tell.
     """
@@ -74,6 +80,7 @@ class _Read:
     config: Node | None
     record: Node | None
     live: ThrottleValues | None
+    why: str
     recorded: ThrottleRecord | None
     damage: NodeDamage | None
 
@@ -128,7 +135,8 @@ def write(
 
     `topics` restricts the topics; `dry` writes nothing and tells what would be written. A key whose
     value is neither the saved one nor ours was changed by somebody else. It is not written, and the
-    result names its topic or broker. A key that was removed is written again.
+    result names its topic or broker. A key that was removed is written again. The result also names
+    configs that cannot be read: nothing is written there.
     """
     saved, plan = document.saved, document.plan.hash
     chosen = {topic: values for topic, values in lists.items() if topics is None or topic in topics}
@@ -146,6 +154,14 @@ def write(
         tuple(topic for topic in by_topic if topic in first.foreign),
         tuple(broker for broker in by_broker if broker in second.foreign),
         unset=first.changed + second.changed,
+        unreadable=(*_named(first.unreadable), *_named(second.unreadable)),
+    )
+
+
+def _named(unreadable: Mapping[E, str]) -> tuple[UnreadableConfig, ...]:
+    return tuple(
+        UnreadableConfig(entity, throttle_records.config_path(entity), why)
+        for entity, why in unreadable.items()
     )
 
 
@@ -168,8 +184,8 @@ def restore(
     first = _rewrite(journal, topics, throttles.TOPIC_KEYS)
     second = _rewrite(journal, brokers, throttles.BROKER_KEYS)
     return Throttled(
-        tuple(topic for topic in topics if topic in first.foreign),
-        tuple(broker for broker in brokers if broker in second.foreign),
+        tuple(topic for topic in topics if topic in first.unreadable),
+        tuple(broker for broker in brokers if broker in second.unreadable),
     )
 
 
@@ -250,25 +266,30 @@ def _restoring(saved: ThrottleValues, known: Sequence[ThrottleValues]) -> Decisi
 
 
 @frozen
-class _Rewritten:
-    """How many entities' throttles were not as decided, and which somebody else has changed."""
+class _Rewritten(Generic[E]):
+    """How many entities' throttles were not as decided, and which somebody else has changed.
+
+    `unreadable`: whose config cannot be read, and why.
+    """
 
     changed: int
-    foreign: frozenset[Entity]
+    foreign: frozenset[E]
+    unreadable: Mapping[E, str]
 
 
 def _rewrite(
     journal: Journal, decisions: Mapping[E, Decision], keys: Sequence[str], *, dry: bool = False
-) -> _Rewritten:
+) -> _Rewritten[E]:
     """Write the entities' throttles and records as decided; without a write if `dry`."""
     names = list(decisions)
-    foreign: set[Entity] = set()
+    foreign: set[E] = set()
+    unreadable: dict[E, str] = {}
     changed = 0
     for start in range(0, len(names), BATCH_ENTITIES):
         batch: list[Operation] = []
         for entity, read in _read(journal, names[start : start + BATCH_ENTITIES], keys).items():
             if read.live is None:
-                foreign.add(entity)
+                unreadable[entity] = read.why
                 continue
             change = decisions[entity](read.live, read.recorded)
             if change.foreign:
@@ -283,7 +304,7 @@ def _rewrite(
             batch.extend(write_one)
         if batch:
             _commit(journal, batch)
-    return _Rewritten(changed, frozenset(foreign))
+    return _Rewritten(changed, frozenset(foreign), unreadable)
 
 
 def _commit(journal: Journal, batch: Sequence[Operation]) -> None:
@@ -330,16 +351,18 @@ def _read(journal: Journal, entities: Sequence[E], keys: Sequence[str]) -> dict[
     )
     records = session.read_many([throttle_records.record_path(entity) for entity in entities])
     return {
-        entity: _Read(config, record, _live(config, keys), *_recorded(record, entity))
+        entity: _Read(config, record, *_live(config, keys), *_recorded(record, entity))
         for entity, config, record in zip(entities, configs, records, strict=True)
     }
 
 
-def _live(node: Node | None, keys: Sequence[str]) -> ThrottleValues | None:
+def _live(node: Node | None, keys: Sequence[str]) -> tuple[ThrottleValues | None, str]:
+    """Return the values of these keys, or why there are none to be read."""
     try:
-        return throttle_records.values_of(throttle_records.config_of(node), keys)
-    except Refused:
-        return None
+        live = throttle_records.values_of(throttle_records.config_of(node), keys)
+    except Refused as damage:
+        return None, str(damage)
+    return live, HIDDEN if live is None else ""
 
 
 def _recorded(node: Node | None, entity: Entity) -> tuple[ThrottleRecord | None, NodeDamage | None]:

@@ -45,6 +45,15 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.THROTTLE_SETTLING),
         Wait(R.THROTTLE_SETTLING, brokers=(3, 4)),
     ],
+    R.THROTTLES_UNREADABLE: [
+        Wait(
+            R.THROTTLES_UNREADABLE,
+            topics=("t",),
+            brokers=(3,),
+            path="/config/topics/t",
+            detail="its ACL does not let us read it",
+        )
+    ],
     R.THROTTLES_YIELDED: [Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(3,))],
     R.THROTTLES_UNACCOUNTED: [
         Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,)),

@@ -173,15 +173,26 @@ NOTHING_SAVED = Saved()
 
 
 @frozen
+class UnreadableConfig:
+    """A topic's or broker's config that cannot be read, and why not (`detail`)."""
+
+    entity: str | int
+    path: str
+    detail: str
+
+
+@frozen
 class ThrottleConflicts:
     """Topics and brokers whose throttles somebody else set since the run began.
 
     `unset`: on how many topics and brokers the run's throttles were not set when they were read.
+    `unreadable`: whose throttles nobody can tell or write; these are none of the others.
     """
 
     topics: tuple[str, ...] = ()
     brokers: tuple[int, ...] = ()
     unset: int = 0
+    unreadable: tuple[UnreadableConfig, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.topics or self.brokers)

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from poolkeeper.errors import NodeDamage
 from poolkeeper.frozen import frozen
-from poolkeeper.model.execution.runs import ThrottleValues
+from poolkeeper.model.execution.runs import ThrottleValues, UnreadableConfig
 
 VALUE_CHARACTERS_MAX = 1024
 _DIGEST = "sha256:"
@@ -27,10 +27,14 @@ class ThrottleRecord:
 
 @frozen
 class RecordedThrottles:
-    """A record and the live values of its keys; `live` is None if they cannot be read."""
+    """A record and the live values of its keys.
+
+    `live` is None if they cannot be read; `unreadable` then says where and why.
+    """
 
     record: ThrottleRecord
     live: ThrottleValues | None
+    unreadable: UnreadableConfig | None = None
 
 
 @frozen

@@ -92,6 +92,11 @@ class WaitReason(StrEnum):
     THROTTLE_CONFLICT = "ThrottleConflict"
     """Somebody else set throttles of `topics` and `brokers` since the run began."""
 
+    THROTTLES_UNREADABLE = "ThrottlesUnreadable"
+    """Configs of `topics` and `brokers` of a run cannot be read, and so not be throttled.
+
+    `path`: the first of them; `detail`: why.
+    """
     THROTTLES_YIELDED = "ThrottlesYielded"
     """Somebody else changed throttles of `topics` and `brokers` during the run; those stay."""
     THROTTLES_NOT_KEPT = "ThrottlesNotKept"

@@ -114,9 +114,12 @@ def blocks(wait: Wait) -> bool:
 def hold_up(waits: Iterable[Wait], *, copying: bool) -> bool:
     """Whether work stands still until one of the waits ends.
 
-    What a person or a window has so keeps the next stage from starting, and stops no copy.
+    What a person or a window has so keeps the next stage from starting, and stops no copy; a config
+    that cannot be read does so too.
     """
-    return any(blocks(wait) if copying else wait.reason not in _IN_COURSE for wait in waits)
+    if copying:
+        return any(blocks(wait) and wait.reason is not _R.THROTTLES_UNREADABLE for wait in waits)
+    return any(wait.reason not in _IN_COURSE for wait in waits)
 
 
 def in_order(waits: Iterable[Wait]) -> tuple[Wait, ...]:

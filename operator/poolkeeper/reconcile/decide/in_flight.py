@@ -21,6 +21,7 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
     stall_of,
 )
 from poolkeeper.planning.run_state.returns import UNSETTLED
+from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.reconcile.decide import cancel, throttle_rate
 from poolkeeper.reconcile.decide.decisions import (
     MissingInput,
@@ -87,9 +88,14 @@ def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
 
 
 def waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
-    """Name the throttles that are somebody else's now."""
-    known = at.throttles
-    waits = []
+    """Name the throttles that are somebody else's now, and those that cannot be read.
+
+    The config of a topic that cannot be read at all is named with its moves.
+    """
+    known, damaged = at.throttles, at.view.cluster.damaged
+    waits = [
+        *throttles.waits_for_configs(u for u in known.found.unreadable if u.entity not in damaged)
+    ]
     if known.found:
         found = known.found
         waits.append(Wait(WaitReason.THROTTLES_YIELDED, topics=found.topics, brokers=found.brokers))

@@ -30,6 +30,7 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     due_copies,
     waits_of,
 )
+from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.reconcile.decide import throttle_rate
 from poolkeeper.reconcile.decide.decisions import (
     CheckThrottles,
@@ -100,6 +101,8 @@ def _begin(at: RunSituation) -> Decision | NeededInput:
     if at.document.throttled and at.throttles.keeps:
         if at.view.throttles is None:
             return CheckThrottles(frozenset())
+        if waits := throttles.waits_for_configs(at.view.throttles.unreadable):
+            return _watch(at, (*full, *waits))
         if at.view.throttles.unset:
             return EnterPhase(Phase.THROTTLING)
     return MoveLogDirs(due, waits=(*full, *waits_of(_steps(at), at.view.copies)))
@@ -118,7 +121,7 @@ def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs | Missi
     named = waits_of(_steps(at), at.view.copies)
     waits = (*named, *more, *(waits_for_throttles(at) if flying else ()))
     return MoveLogDirs(
-        waits=waits,
+        waits=tuple(dict.fromkeys(waits)),
         check=check,
         keep=at.throttles.keeps,
         throttle=throttle,

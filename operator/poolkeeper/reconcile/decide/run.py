@@ -4,6 +4,7 @@
 |---|---|---|
 | STORING | checks that the document is complete (otherwise it discards the run) | THROTTLING |
 | THROTTLING | writes lists and rates; asks the brokers, or waits, until they are set | MOVING |
+| | a config cannot be read: waits until it can be | |
 | MOVING | a request in flight: watches it; none: gates, then the next stage's request | COPYING |
 | | none, and somebody removed throttles of the run | THROTTLING |
 | COPYING | has replicas moved between log directories (`log_dir_moves`) | ELECTING |
@@ -29,7 +30,7 @@ from collections.abc import Iterable, Sequence
 from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.runs import Ending, Phase
+from poolkeeper.model.execution.runs import Ending, Phase, ThrottleConflicts, UnreadableConfig
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.plans import Move, MoveLogDir, Plan
@@ -125,10 +126,8 @@ def _while_throttling(at: RunSituation) -> RunDecision | NeededInput:
         return EnterPhase(Phase.MOVING)
     if view.conflicts is None:
         return MissingInput.CONFLICTS
-    if view.conflicts and not at.run.stage and not at.throttles.put_back:
-        found = view.conflicts
-        conflict = WaitReason.THROTTLE_CONFLICT
-        return DoNothing((Wait(conflict, topics=found.topics, brokers=found.brokers),))
+    if waits := _waits_before_throttling(at, view.conflicts):
+        return DoNothing(waits)
     if not at.run.throttled_ms:
         return RecordThrottled()
     if view.throttle_settled is None:
@@ -136,6 +135,23 @@ def _while_throttling(at: RunSituation) -> RunDecision | NeededInput:
     if not view.throttle_settled:
         return DoNothing((Wait(WaitReason.THROTTLE_SETTLING, brokers=view.unsettled),))
     return EnterPhase(Phase.MOVING)
+
+
+def _waits_before_throttling(at: RunSituation, found: ThrottleConflicts) -> tuple[Wait, ...]:
+    """Return why the throttles do not count as written.
+
+    After the first stage, values of somebody else are no reason to wait. A broker's config that
+    cannot be read is one: nobody could tell whether the next stage is limited. A topic's is none:
+    the moves of such a topic are held.
+    """
+    if at.run.stage or at.throttles.put_back:
+        return throttles.waits_for_configs(_of_brokers(found))
+    conflict = Wait(WaitReason.THROTTLE_CONFLICT, topics=found.topics, brokers=found.brokers)
+    return (*([conflict] if found else ()), *throttles.waits_for_configs(found.unreadable))
+
+
+def _of_brokers(found: ThrottleConflicts) -> tuple[UnreadableConfig, ...]:
+    return tuple(each for each in found.unreadable if isinstance(each.entity, int))
 
 
 def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
@@ -267,17 +283,19 @@ def _is_tried_out(attempts: int) -> bool:
 
 def _request_if_throttled(
     at: RunSituation, request: RequestStage
-) -> EnterPhase | RequestStage | CheckThrottles:
+) -> DoNothing | EnterPhase | RequestStage | CheckThrottles:
     """Decide to request the stage once the throttles are as the run set them.
 
     Throttles that somebody removed are written again, as at the start of the run. Values that
-    somebody changed stay.
+    somebody changed stay. Those that cannot be read are waited for.
     """
     if not at.document.throttled or not at.throttles.keeps:
         return request
     if at.view.throttles is None:
         moves = at.plan.moves
         return CheckThrottles(frozenset(moves[m].topic for m, _ in request.stage.entries))
+    if waits := throttles.waits_for_configs(at.view.throttles.unreadable):
+        return DoNothing((*waits, *_unseen(at)), request.found)
     if at.view.throttles.unset:
         return EnterPhase(Phase.THROTTLING, found=request.found)
     return request

@@ -44,8 +44,9 @@ TOLD_WAITS: Mapping[WaitReason, str] = {
     _R.THROTTLES_YIELDED: "ThrottlesYielded",
     _R.THROTTLES_NOT_KEPT: "ThrottlesNotKept",
     _R.THROTTLE_CONFLICT: "ThrottlesYielded",
+    _R.THROTTLES_UNREADABLE: "ThrottlesUnreadable",
 }
-"""Decisions to leave something to somebody else, by the wait that names it; with their reasons."""
+"""Decisions to leave something as it is, by the wait that names it; with their reasons."""
 
 
 def answer_event(answer: RequestAnswer) -> StatusEvent:

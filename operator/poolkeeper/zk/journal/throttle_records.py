@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from poolkeeper.algorithms.throttles import BROKER_KEYS, TOPIC_KEYS
 from poolkeeper.errors import DamagedNode, Forbidden, NodeDamage, Refused
 from poolkeeper.jsontext import canonical
-from poolkeeper.model.execution.runs import ThrottleValues
+from poolkeeper.model.execution.runs import ThrottleValues, UnreadableConfig
 from poolkeeper.model.execution.throttles import RecordedThrottles, ThrottleReading, ThrottleRecord
 from poolkeeper.zk import znodes
-from poolkeeper.zk.client.nodes import UNREADABLE, Node
+from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE, Node
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import our_nodes
 from poolkeeper.zk.codecs.kafka_nodes import ConfigNode
@@ -69,7 +69,7 @@ def read(session: Session) -> ThrottleReading:
     entities: list[Entity] = [*records, *(id_ for id_ in ids if id_ not in records), DEFAULT]
     configs, damaged = _read_configs(session, entities)
     recorded = {
-        entity: RecordedThrottles(record, values_of(configs[entity], [*record.ours]))
+        entity: _recorded(entity, record, configs[entity], damaged)
         for entity, record in records.items()
     }
     values = {id_: values_of(configs[id_], BROKER_KEYS) for id_ in ids}
@@ -81,6 +81,19 @@ def read(session: Session) -> ThrottleReading:
         damage,
         values_of(configs[DEFAULT], BROKER_KEYS) or {},
     )
+
+
+def _recorded(
+    entity: Entity,
+    record: ThrottleRecord,
+    config: Mapping[str, str] | None,
+    damaged: Mapping[str, str],
+) -> RecordedThrottles:
+    path = config_path(entity)
+    if config is None:
+        unreadable = UnreadableConfig(entity, path, damaged.get(path, HIDDEN))
+        return RecordedThrottles(record, None, unreadable)
+    return RecordedThrottles(record, values_of(config, [*record.ours]))
 
 
 def _configured_brokers(session: Session) -> list[int]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.model.execution.runs import RateReason, Saved, ThrottleConflicts
+from poolkeeper.model.execution.runs import RateReason, Saved, ThrottleConflicts, UnreadableConfig
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Throttle, ThrottleMode
@@ -283,6 +283,11 @@ def test_the_throttles_are_compared_now_and_then(at, topics, keep):
             {"found": ThrottleConflicts(("t",), (2,))},
             (Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(2,)),),
             id="changed",
+        ),
+        pytest.param(
+            {"found": ThrottleConflicts(unreadable=(UnreadableConfig(2, "/c", "hidden"),))},
+            (Wait(R.THROTTLES_UNREADABLE, brokers=(2,), path="/c", detail="hidden"),),
+            id="unreadable",
         ),
         pytest.param(
             {"unsettled": (3,)},

@@ -8,7 +8,13 @@ from builders import pool_spec
 from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.records import BalanceRecord
-from poolkeeper.model.execution.runs import Ending, Phase, Saved, ThrottleConflicts
+from poolkeeper.model.execution.runs import (
+    Ending,
+    Phase,
+    Saved,
+    ThrottleConflicts,
+    UnreadableConfig,
+)
 from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
@@ -50,6 +56,13 @@ def throttling(saved=THROTTLED, throttled_ms=0, **known):
     return replace(at, document=replace(at.document, saved=saved))
 
 
+HIDDEN_T = UnreadableConfig("t", "/config/topics/t", "hidden")
+HIDDEN_2 = UnreadableConfig(2, "/config/brokers/2", "hidden")
+BOTH_HIDDEN = ThrottleConflicts(unreadable=(HIDDEN_T, HIDDEN_2))
+AWAITS_BOTH = Wait(
+    R.THROTTLES_UNREADABLE, topics=("t",), brokers=(2,), path="/config/topics/t", detail="hidden"
+)
+AWAITS_BROKER = replace(AWAITS_BOTH, topics=(), path="/config/brokers/2")
 CLEAR = {"ending_read": True, "conflicts": ThrottleConflicts()}
 
 
@@ -73,6 +86,16 @@ CLEAR = {"ending_read": True, "conflicts": ThrottleConflicts()}
             throttling(ending_read=True, conflicts=ThrottleConflicts(("t",), (2,))),
             DoNothing((Wait(R.THROTTLE_CONFLICT, topics=("t",), brokers=(2,)),)),
             id="somebody-else-s",
+        ),
+        pytest.param(
+            throttling(ending_read=True, conflicts=BOTH_HIDDEN),
+            DoNothing((AWAITS_BOTH,)),
+            id="they-cannot-be-read",
+        ),
+        pytest.param(
+            throttling(ending_read=True, conflicts=replace(BOTH_HIDDEN, topics=("u",))),
+            DoNothing((Wait(R.THROTTLE_CONFLICT, topics=("u",)), AWAITS_BOTH)),
+            id="somebody-else-s-and-some-that-cannot-be-read",
         ),
         pytest.param(throttling(**CLEAR), RecordThrottled(), id="they-are-written"),
         pytest.param(
@@ -146,6 +169,11 @@ def about_to_request(throttles=None, watch=None):
             id="somebody-changed-them",
         ),
         pytest.param(
+            about_to_request(ThrottleConflicts(unreadable=(HIDDEN_2,), unset=1)),
+            DoNothing((AWAITS_BROKER,)),
+            id="they-cannot-be-read",
+        ),
+        pytest.param(
             about_to_request(watch=ThrottleWatch(put_back=PUT_BACK_MAX)),
             RequestStage(STAGE, 1),
             id="somebody-removed-them-too-often",
@@ -160,6 +188,14 @@ def test_after_the_first_stage_throttles_of_others_are_no_reason_to_wait():
     found = ThrottleConflicts(("t",), (2,))
     at = throttling(ending_read=True, conflicts=found)
     assert decide(replace(at, run=replace(at.run, stage=1))) == RecordThrottled()
+
+
+def test_after_the_first_stage_only_brokers_that_cannot_be_read_are_waited_for():
+    at = throttling(ending_read=True, conflicts=BOTH_HIDDEN)
+    later = replace(at, run=replace(at.run, stage=1))
+    assert decide(later) == DoNothing((AWAITS_BROKER,))
+    topic = ThrottleConflicts(unreadable=(HIDDEN_T,))
+    assert decide(replace(later, view=replace(later.view, conflicts=topic))) == RecordThrottled()
 
 
 @pytest.mark.parametrize(

@@ -84,10 +84,17 @@ def _is_limited(values: ThrottleValues) -> bool:
 
 
 def changed_throttles(reading: ThrottleReading, running: Collection[str]) -> tuple[Wait, ...]:
-    """Name the throttles of the run under way that somebody else has changed to another value."""
+    """Name the throttles of the run under way that somebody else has changed to another value.
+
+    Also those whose config cannot be read.
+    """
+    every = (*reading.topics.values(), *reading.brokers.values())
+    mine = (each.unreadable for each in every if each.record.plan in running)
+    unreadable = throttles.waits_for_configs(each for each in mine if each is not None)
     topics = (name for name, each in sorted(reading.topics.items()) if _is_changed(each, running))
     brokers = (id_ for id_, each in sorted(reading.brokers.items()) if _is_changed(each, running))
-    return _named(WaitReason.THROTTLES_YIELDED, Throttled(tuple(topics), tuple(brokers)))
+    yielded = _named(WaitReason.THROTTLES_YIELDED, Throttled(tuple(topics), tuple(brokers)))
+    return (*unreadable, *yielded)
 
 
 def _is_changed(recorded: RecordedThrottles, running: Collection[str]) -> bool:

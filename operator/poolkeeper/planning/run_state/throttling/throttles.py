@@ -40,8 +40,10 @@ from poolkeeper.algorithms.throttles import (
 )
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.refusals import HopelessMove
-from poolkeeper.model.execution.runs import ThrottleConflicts, ThrottleValues
+from poolkeeper.model.execution.runs import ThrottleConflicts, ThrottleValues, UnreadableConfig
 from poolkeeper.model.execution.throttles import is_value
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, MoveLogDir, Plan
 
 __all__ = ["BROKER_KEYS", "TOPIC_KEYS"]
@@ -219,3 +221,20 @@ def hopeless(
         for move, ingest in zip(moves, in_bytes_per_s, strict=True)
         if ingest is not None and ingest >= rate and move.bytes
     ]
+
+
+def waits_for_configs(unreadable: Iterable[UnreadableConfig]) -> tuple[Wait, ...]:
+    """Name the configs that cannot be read, as one wait for each cause."""
+    by_cause: dict[str, list[UnreadableConfig]] = {}
+    for each in unreadable:
+        by_cause.setdefault(each.detail, []).append(each)
+    return tuple(
+        Wait(
+            WaitReason.THROTTLES_UNREADABLE,
+            topics=tuple(each.entity for each in found if isinstance(each.entity, str)),
+            brokers=tuple(each.entity for each in found if isinstance(each.entity, int)),
+            path=found[0].path,
+            detail=why,
+        )
+        for why, found in by_cause.items()
+    )

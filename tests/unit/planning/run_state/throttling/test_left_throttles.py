@@ -7,7 +7,7 @@ import pytest
 import builders
 from builders import topic
 from poolkeeper.errors import NodeDamage
-from poolkeeper.model.execution.runs import Saved
+from poolkeeper.model.execution.runs import Saved, UnreadableConfig
 from poolkeeper.model.execution.throttles import (
     LeftThrottles,
     RecordedThrottles,
@@ -143,6 +143,22 @@ def test_everything_that_is_left_is_named_ours_first():
     )
     assert left_throttles.waits_for_ours(left) == (ours,)
     assert left_throttles.waits(LeftThrottles()) == ()
+
+
+def test_throttles_of_the_run_that_cannot_be_read_are_not_told_as_somebody_else_s():
+    unreadable = UnreadableConfig(1, "/config/brokers/1", "hidden")
+    hidden = replace(of_broker("hidden"), unreadable=unreadable)
+    reading = ThrottleReading({"t": of_topic("*")}, {1: hidden})
+    assert left_throttles.changed_throttles(reading, {"sha256:p"}) == (
+        Wait(
+            WaitReason.THROTTLES_UNREADABLE,
+            brokers=(1,),
+            path="/config/brokers/1",
+            detail="hidden",
+        ),
+        Wait(WaitReason.THROTTLES_YIELDED, topics=("t",)),
+    )
+    assert left_throttles.changed_throttles(reading, {"sha256:q"}) == ()
 
 
 def test_a_long_value_is_known_by_its_digest():

@@ -247,6 +247,47 @@ def test_held_in_mid_run_it_finishes_its_stage_and_starts_none(ground: Ground) -
     assert sorted(ground.requested) == all_moves(ground)
 
 
+CONFIG, EMPTY = "/config/topics/t", {"version": 1, "config": {}}
+
+
+def test_a_topic_that_cannot_be_read_is_told_in_mid_run_and_waited_for(ground: Ground) -> None:
+    ground.cluster.create(CONFIG, EMPTY)
+    ground.executor(ground.offer, at_rest=begun(ground)).finish()
+    ground.cluster.set(CONFIG, b"no JSON")
+    unseen = waits_for(WaitReason.TOPIC_UNREADABLE)
+    told = ground.executor(
+        lambda: ground.offer(has_begun=True),
+        at_rest=lambda outcome: unseen(outcome) and not ground.cluster.exists(REQUEST),
+    )
+    told.finish()
+    errand = told.seen[-1].external
+    assert errand is not None
+    assert errand.state is ExternalPlanState.MOVING
+    assert len(ground.requested) == 2
+    assert ground.cluster.exists("/poolkeeper/run")
+    ground.cluster.set(CONFIG, EMPTY)
+    executor = ground.executor(lambda: ground.offer(has_begun=True))
+    executor.finish()
+    assert executor.seen[-1].external == done(ground)
+    assert ground.even()
+    assert sorted(ground.requested) == all_moves(ground)
+
+
+def test_a_topic_that_cannot_be_read_before_it_begins_is_refused_by_its_node(
+    ground: Ground,
+) -> None:
+    ground.cluster.create(CONFIG, b"no JSON")
+    executor = ground.executor(ground.offer)
+    executor.finish()
+    errand = executor.seen[-1].external
+    assert errand is not None
+    assert errand.state is ExternalPlanState.REFUSED
+    (drift,) = {*drifts(errand)}
+    assert (drift.reason, drift.topic) == (DriftReason.TOPIC_UNREADABLE, "t")
+    assert CONFIG in drift.path
+    assert ground.requested == []
+
+
 def test_withdrawn_in_mid_run_its_run_ends_after_its_stage(ground: Ground) -> None:
     ground.executor(ground.offer, at_rest=begun(ground)).finish()
     executor = ground.executor(lambda: ExternalPlan(ground.plan.hash, withdrawn=True))

@@ -13,6 +13,7 @@ from poolkeeper.model.execution.outcomes import (
 )
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.status.conditions import condition_of
 from unit.controller.rebalance_ground import (
@@ -157,6 +158,23 @@ def test_a_cluster_that_stands_still_in_its_first_stage_keeps_its_share(
         "b": 50,
     }
     assert ground.loops.offers["a"].has_begun
+
+
+def test_a_topic_that_cannot_be_read_in_mid_run_is_named_and_holds_up_no_other(ground):
+    ground.executing()
+    name, why = TopicPartition("t", 0), "/config/topics/t: its ACL does not let us read it"
+    unseen = Wait(WaitReason.TOPIC_UNREADABLE, topic="t", partitions=(name,), detail=why)
+    ground.loops.outcomes["a"] = replace(RUNNING, waits=(unseen,))
+    ground.loops.outcomes["b"] = errand(ExternalPlanState.DONE)
+    assert ground.look() == "Moving"
+    assert ground.states() == {"a": "Moving", "b": "Done"}
+    status = ground.said.statuses["r"]
+    assert why in condition_of(status, "Ready")["message"]
+    (told,) = (each for each in status["clusters"] if each["name"] == "a")
+    assert why in told["message"]
+    ground.loops.outcomes["a"] = errand(ExternalPlanState.DONE)
+    assert ground.look() == "Succeeded"
+    assert "message" not in ground.said.statuses["r"]["clusters"][0]
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -4,13 +4,14 @@ A status is read by people, and by the next leader, which resumes from it: `stat
 `rebalance_status` writes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from poolkeeper import wording
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.waits import Wait, blocks
 from poolkeeper.model.rebalances import (
     ClusterRebalance,
     PartState,
@@ -186,6 +187,8 @@ def _execution_condition(rebalance_state: RebalanceState, spec: RebalanceSpec) -
     for state in (PartState.FAILED, PartState.WAITING):
         if told := _clusters_in(rebalance_state, state):
             message += f"; {'failed' if state is PartState.FAILED else 'waits'}: {told}"
+    if told := _told(part for part in rebalance_state.parts if _is_blocked(part)):
+        message += f"; blocked: {told}"
     if spec.paused:
         return ReadyCondition(
             ReadyStatus.RECONCILING,
@@ -221,12 +224,17 @@ def _failure_message(rebalance_state: RebalanceState) -> str:
 
 
 def _clusters_in(rebalance_state: RebalanceState, state: PartState) -> str:
-    found = [
-        f"{part.cluster}: {part_message(part)}"
-        for part in rebalance_state.parts
-        if part.state is state
-    ]
-    return few(found, SHOWN_MAX)
+    return _told(part for part in rebalance_state.parts if part.state is state)
+
+
+def _told(parts: Iterable[ClusterRebalance]) -> str:
+    return few([f"{part.cluster}: {part_message(part)}" for part in parts], SHOWN_MAX)
+
+
+def _is_blocked(part: ClusterRebalance) -> bool:
+    """Whether a cluster that is moving waits for somebody or something to change."""
+    waits = (each for each in part.why if isinstance(each, Wait))
+    return part.state is PartState.MOVING and any(map(blocks, waits))
 
 
 def _plan(rebalance_state: RebalanceState, spec: RebalanceSpec | None) -> dict[str, Any]:

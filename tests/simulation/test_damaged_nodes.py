@@ -12,6 +12,7 @@ from threading import Event
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kazoo.security import make_digest_acl
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
@@ -99,6 +100,23 @@ COMMANDS = {
     "apply": ("apply", "--yes"),
     "apply-json": ("apply", "--yes", "--output", "json"),
 }
+
+
+BRAKES = ("stop", "rollback")
+
+
+@pytest.mark.parametrize("command", BRAKES)
+@pytest.mark.parametrize("path", NODES)
+def test_a_run_can_be_stopped_whatever_else_nobody_may_read(
+    say: Say, command: str, path: str
+) -> None:
+    tree = OurTree.plant({**OURS, **OF_RUN, **THROTTLES}, holder=HOLDER)
+    tree.client.set_acl(path, [make_digest_acl("alice", "right", all=True)])
+    said = say(tree, command)
+    asked = tree.read(znodes.RUN_STOP) is not None
+    needs = command in STOPPED_BY.get(path, ())
+    assert (said.code, asked) == ((3, False) if needs else (0, True)), said
+    assert not needs or path in said.err
 
 
 @pytest.mark.parametrize("path", NODES)

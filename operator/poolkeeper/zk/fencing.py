@@ -27,7 +27,6 @@ from poolkeeper.errors import (
     Fenced,
     Forbidden,
     HolderActive,
-    NodeDamage,
     PoolkeeperError,
     Refused,
     Stale,
@@ -61,12 +60,12 @@ class Holder:
 
 @frozen
 class UnknownHolder(Holder):
-    """Some process holds the journal, and its node does not tell which: see `damage`."""
+    """Some process holds the journal, and its node does not tell which; `why` not."""
 
-    damage: NodeDamage | None = None
+    why: str = ""
 
     def __str__(self) -> str:
-        return f"it cannot be told which: {self.damage}"
+        return f"it cannot be told which: {self.why}"
 
 
 OnCommit = Callable[[Sequence[Operation], bool], None]
@@ -342,4 +341,4 @@ def who_holds(session: Session) -> Holder | None:
     except DamagedNode as damaged:
         node = session.read(znodes.HOLDER)
         owner = 0 if node is None else node.ephemeral_owner
-        return UnknownHolder("", 0, "", 0, owner, damaged.damage)
+        return UnknownHolder("", 0, "", 0, owner, str(damaged))

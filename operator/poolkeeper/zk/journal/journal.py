@@ -21,7 +21,7 @@ from dataclasses import field, replace
 from threading import Event
 from typing import TypeVar
 
-from poolkeeper.errors import NodeDamage, Refused, Stale
+from poolkeeper.errors import DamagedNode, NodeDamage, Refused, Stale
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.execution.records import (
@@ -314,6 +314,17 @@ def read_stored_run(session: Session) -> StoredRun:
         return StoredRun(damage=damage)
     document, damage = our_nodes.try_reading(lambda: read_document(session, run))
     return StoredRun(run, document, read_stop(session), damage)
+
+
+def read_run_to_stop(session: Session) -> StoredRun:
+    """Return the recorded run, for who asks it to end; nothing else of the journal is needed.
+
+    Raises `DamagedNode` for one that could not go on.
+    """
+    stored = read_stored_run(session)
+    if (damage := stored.damage or _epoch_damage(session)) is not None:
+        raise DamagedNode(damage)
+    return stored
 
 
 def _epoch_damage(session: Session) -> NodeDamage | None:

@@ -7,11 +7,12 @@ from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection, Decorator
 from poolkeeper.cli.output import printing
 from poolkeeper.controller.loops.audit_notes import note_commits
-from poolkeeper.errors import DamagedNode
+from poolkeeper.errors import Forbidden
 from poolkeeper.model.execution.runs import Run, StopRequest
 from poolkeeper.telemetry.audit import AuditTrail, Emit
-from poolkeeper.zk import fencing
-from poolkeeper.zk.fencing import Holder
+from poolkeeper.zk import fencing, znodes
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.fencing import Holder, UnknownHolder
 from poolkeeper.zk.journal import journal
 
 
@@ -65,28 +66,35 @@ def rollback(address: ClusterSelection, allow_failover: bool, audit_log: Emit, o
 def _request(address: ClusterSelection, request: StopRequest, output: str, emit: Emit) -> None:
     target = targets.reachable_target(address)
     with cluster_reading.session(target) as session:
-        before = journal.read_status(session)
-        if before.run_damage is not None:
-            raise DamagedNode(before.run_damage)
+        before = journal.read_run_to_stop(session)
         trail = AuditTrail(emit, target.name, "rollback" if request.at_once else "stop")
         if before.run is not None:
             trail.concern(before.run.plan, before.run.stage)
             trail.begins()
         run = journal.request_stop(session, request, note_commits(trail))
-        holder = fencing.who_holds(session)
-    request = request.added_to(before.stored.stop)
+        holder = _who_holds(session)
+        is_lost = run is before.run is None and session.exists(znodes.RECORD_OF_REQUEST)
+    request = request.added_to(before.stop)
     if run is not None:
         trail.decided("StopRequested", _sentence(run, holder, request))
     if output == printing.JSON:
         printing.emit_json(
             {"plan": run.plan if run else None, "holder": str(holder) if holder else None}
         )
-    elif run is None and before.run is None and before.request is not None:
+    elif is_lost:
         printing.emit(_LOST)
     elif run is None:
         printing.emit("no run is recorded: nothing to stop")
     else:
         printing.emit(_sentence(run, holder, request))
+
+
+def _who_holds(session: Session) -> Holder | None:
+    """Return the active process; that the run shall end is asked for already, whoever it is."""
+    try:
+        return fencing.who_holds(session)
+    except Forbidden as hidden:
+        return UnknownHolder("", 0, "", 0, 0, str(hidden))
 
 
 _LOST = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kazoo.security import make_digest_acl
+from kazoo.security import OPEN_ACL_UNSAFE, make_digest_acl
 
 from poolkeeper.zk import znodes
 from simulation import our_tree
@@ -53,6 +53,23 @@ def test_throttles_of_the_default_of_all_brokers_are_named_and_removed_on_reques
     told = tree.client.children("/config/changes") or ()
     notices = [json.loads(tree.read(f"/config/changes/{name}") or b"") for name in told]
     assert notices[-1] == {"version": 2, "entity_path": "brokers/<default>"}
+
+
+@pytest.mark.parametrize("path", [znodes.topic_config("t"), znodes.broker_config(1)])
+def test_throttles_left_in_a_config_that_nobody_may_read_are_no_success(
+    say: Say, path: str
+) -> None:
+    tree = OurTree.plant({**OURS, **our_tree.IN_FORCE})
+    tree.client.log_in("alice", "right")
+    tree.client.set_acl(path, [make_digest_acl("alice", "right", all=True)])
+    for words in (["status"], ["plan"], ["apply", "--yes"], ["apply", "--yes"]):
+        said = say(tree, *words)
+        told = " ".join((said.out + said.err).split())
+        assert f"cannot be read ({path}: its ACL does not let us read it)" in told, (words, said)
+        assert said.code == (4 if words[0] == "apply" else said.code), (words, said)
+    tree.client.set_acl(path, [*OPEN_ACL_UNSAFE])
+    assert say(tree, "apply", "--yes").code == 0
+    assert not tree.client.children(znodes.RECORDS_OF_THROTTLES)
 
 
 @pytest.mark.parametrize("output", ["text", "json"])

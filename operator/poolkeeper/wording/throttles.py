@@ -18,6 +18,12 @@ def _conflict(wait: Wait) -> str:
 
 
 def _left_throttles(wait: Wait) -> str:
+    if wait.detail:
+        return (
+            f"a run that is gone left throttles on {_throttled(wait)}, and the config cannot be"
+            f" read ({wait.detail}): they slow replication until it can be, and `poolkeeper apply`"
+            " or `run` takes them off"
+        )
     return (
         f"a run that is gone left throttles on {_throttled(wait)}: they slow replication until"
         " `poolkeeper apply` or `run` takes them off, which waits until nothing is being reassigned"

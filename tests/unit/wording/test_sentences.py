@@ -40,6 +40,7 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     R.THROTTLES_LEFT: [
         Wait(R.THROTTLES_LEFT, topics=("t",)),
         Wait(R.THROTTLES_LEFT, topics=("t", "u"), brokers=(1, 2, 3, 4, 5, 6, 7)),
+        Wait(R.THROTTLES_LEFT, brokers=(3,), detail="/config/brokers/3: hidden"),
     ],
     R.THROTTLE_SETTLING: [
         Wait(R.THROTTLE_SETTLING),

@@ -1,8 +1,8 @@
 """Throttles that runs of ours set on topics and brokers, and those that no run accounts for."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
 
 from poolkeeper.errors import NodeDamage
 from poolkeeper.frozen import frozen
@@ -75,7 +75,8 @@ class LeftThrottles:
 
     `ours`: our records say that a run of ours set them. `recorded`: the topics and brokers whose
     records can be removed now, with the throttles of ours that are still in place. `others`: set by
-    nobody that we know. `damaged` and `damage`: as in the reading.
+    nobody that we know. `damaged` and `damage`: as in the reading. `hidden`: those of `ours` whose
+    config an ACL hides from us.
     """
 
     ours: Throttled = Throttled()
@@ -83,6 +84,20 @@ class LeftThrottles:
     others: Throttled = Throttled()
     damaged: Mapping[str, str] = field(default_factory=dict)
     damage: tuple[NodeDamage, ...] = ()
+    hidden: tuple[UnreadableConfig, ...] = ()
+
+    @property
+    def staying(self) -> "LeftThrottles":
+        """What is left once all that can be is taken off."""
+        return replace(self, ours=_throttled(self.hidden), recorded=Throttled())
+
+
+def _throttled(configs: Iterable[UnreadableConfig]) -> Throttled:
+    entities = [each.entity for each in configs]
+    return Throttled(
+        tuple(each for each in entities if isinstance(each, str)),
+        tuple(each for each in entities if isinstance(each, int)),
+    )
 
 
 def short_value(value: str | None) -> str | None:

@@ -84,7 +84,10 @@ class WaitReason(StrEnum):
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; the run leaves them alone."""
     THROTTLES_LEFT = "ThrottlesLeft"
-    """A run of ours that is gone left throttles on `topics` and `brokers`."""
+    """A run of ours that is gone left throttles on `topics` and `brokers`.
+
+    `detail`: the first of their configs, and why it cannot be read, where an ACL hides them.
+    """
     THROTTLES_UNACCOUNTED = "ThrottlesUnaccounted"
     """No run of ours accounts for the throttles of `topics`, `brokers` and the config `path`."""
     THROTTLED_CONFIG_DAMAGED = "ThrottledConfigDamaged"

@@ -43,7 +43,6 @@ from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.throttles import Throttled
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, LoadSource, Mode
@@ -266,7 +265,7 @@ def _report_no_changes(
             connections = _connections(command.target)
             drive(connections, command.desired, plan, printer, emit=command.emit)
         waits = tuple(wait for wait in waits if wait.reason in _STAYING)
-        observed = replace(observed, left=replace(observed.left, ours=Throttled()))
+        observed = replace(observed, left=observed.left.staying)
     plan = planning_command.with_troubles(plan, command.desired, observed)
     throttled = left_throttles.waits_for_ours(observed.left)
     damage = left_undone.of_damage(left_throttles.waits(observed.left))

@@ -7,6 +7,7 @@ A rate without a list throttles nothing either, but it is named: the next list m
 """
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.model.execution.runs import NOTHING_SAVED, Saved, ThrottleValues
@@ -75,6 +76,11 @@ def find(
         ),
         damaged=reading.damaged,
         damage=reading.damage,
+        hidden=tuple(
+            each.unreadable
+            for each in (*topics.values(), *brokers.values())
+            if each.unreadable is not None and each.unreadable.path not in reading.damaged
+        ),
     )
 
 
@@ -121,8 +127,18 @@ def waits(left: LeftThrottles) -> tuple[Wait, ...]:
 
 
 def waits_for_ours(left: LeftThrottles) -> tuple[Wait, ...]:
-    """Name the throttles that runs of ours left."""
-    return _named(WaitReason.THROTTLES_LEFT, left.ours)
+    """Name the throttles that runs of ours left; those in hidden configs with what hides them."""
+    hidden = {each.entity for each in left.hidden}
+    readable = Throttled(
+        tuple(topic for topic in left.ours.topics if topic not in hidden),
+        tuple(broker for broker in left.ours.brokers if broker not in hidden),
+    )
+    reason = WaitReason.THROTTLES_LEFT
+    unreadable = (
+        replace(wait, reason=reason, path="", detail=f"{wait.path}: {wait.detail}")
+        for wait in throttles.waits_for_configs(left.hidden)
+    )
+    return (*_named(reason, readable), *unreadable)
 
 
 def _named(reason: WaitReason, throttled: Throttled) -> tuple[Wait, ...]:

@@ -161,6 +161,21 @@ def test_throttles_of_the_run_that_cannot_be_read_are_not_told_as_somebody_else_
     assert left_throttles.changed_throttles(reading, {"sha256:q"}) == ()
 
 
+def test_throttles_left_in_a_hidden_config_are_named_with_it_and_stay():
+    unreadable = UnreadableConfig(1, "/config/brokers/1", "hidden")
+    hidden = replace(of_broker("hidden"), unreadable=unreadable)
+    reading = ThrottleReading({"t": of_topic("0:1")}, {1: hidden})
+    left = left_throttles.find(cluster("0:1"), reading, ())
+    topic = Throttled(("t",))
+    assert left == LeftThrottles(BOTH, topic, hidden=(unreadable,))
+    there = Wait(WaitReason.THROTTLES_LEFT, brokers=(1,), detail="/config/brokers/1: hidden")
+    assert left_throttles.waits_for_ours(left) == (
+        Wait(WaitReason.THROTTLES_LEFT, topics=("t",)),
+        there,
+    )
+    assert left_throttles.waits_for_ours(left.staying) == (there,)
+
+
 def test_a_long_value_is_known_by_its_digest():
     long = ",".join(f"{n}:1" for n in range(1000))
     assert (short_value("0:1"), short_value(None), len(short_value(long))) == ("0:1", None, 71)

@@ -113,6 +113,32 @@ def test_who_held_a_journal_that_was_deleted_writes_nothing_once_another_one_is_
                 held.commit()
 
 
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        pytest.param(b"x", "/poolkeeper/epoch is damaged: .*`poolkeeper repair`", id="damage"),
+        pytest.param(b"9", "somebody wrote into /poolkeeper/epoch", id="another-number"),
+    ],
+)
+def test_an_epoch_that_somebody_wrote_into_is_not_told_as_a_takeover(
+    cluster: SimulatedCluster, data: bytes, told: str
+) -> None:
+    with journal.hold(session(cluster), "apply", 0, patience_s=1) as held:
+        cluster.set(znodes.EPOCH, data)
+        with pytest.raises(Fenced, match=rf"{told}.*nothing more is written: .*throttles stay"):
+            held.commit()
+
+
+def test_a_holder_s_node_that_somebody_wrote_into_is_not_told_as_a_takeover(
+    cluster: SimulatedCluster,
+) -> None:
+    with journal.hold(session(cluster), "apply", 0, patience_s=1) as held:
+        own = znodes.holder_of_session(held.session.session_id)
+        cluster.set(own, b"odd")
+        with pytest.raises(Fenced, match=f"somebody wrote into {own}"):
+            held.commit()
+
+
 @pytest.mark.parametrize("together", [False, True])
 def test_who_held_a_journal_that_was_deleted_is_told_so_where_it_creates_a_node(
     cluster: SimulatedCluster, together: bool

@@ -75,6 +75,9 @@ def unnoted(transaction: Sequence[Operation], known_done: bool) -> None:
     """Keep no trail."""
 
 
+_STAYS = "nothing more is written: what is in flight goes on and throttles stay"
+
+
 class FencedSession:
     """A session whose every write checks that this process still is the holder.
 
@@ -144,22 +147,34 @@ class FencedSession:
 
     def _require_fence(self, stale: Stale) -> None:
         if stale.path in (znodes.EPOCH, self._holding):
-            raise Fenced(self._why_fenced()) from stale
+            raise Fenced(self._why_fenced(stale.path)) from stale
 
     def _make_parents(self) -> None:
         """Make the parents of records anew, which somebody deleted; the next pass writes there."""
         if gone := [Create(path, b"") for path in _PARENTS if not self.session.exists(path)]:
             self.commit(*gone)
 
-    def _why_fenced(self) -> str:
+    def _why_fenced(self, path: str) -> str:
         there = self.session.exists(znodes.EPOCH)
         if there and self.session.exists(self._holding):
-            return "another Poolkeeper took this cluster over; nothing more is written"
+            if not self._is_held():
+                return "another Poolkeeper took this cluster over; nothing more is written"
+            _, damage = our_nodes.try_reading(lambda: read_epoch(self.session))
+            what = f"somebody wrote into {path}" if damage is None else str(damage)
+            return f"{what}; {_STAYS}; start again, and the run is resumed"
         how = "another one was made in its place" if there else f"{znodes.EPOCH} is gone"
         return (
-            f"the journal was deleted ({how}); nothing more is written: what is in flight goes on"
-            " and throttles stay; start again, and `poolkeeper status` names what is left"
+            f"the journal was deleted ({how}); {_STAYS}; start again, and `poolkeeper status` names"
+            " what is left"
         )
+
+    def _is_held(self) -> bool:
+        """Whether the journal is still this process's, and nobody else's."""
+        try:
+            holder = who_holds(self.session)
+        except Forbidden:
+            return False
+        return holder is not None and holder.session == self.session.session_id
 
 
 def commit_noted(

@@ -73,7 +73,8 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
             trail.begins()
         run = journal.request_stop(session, request, note_commits(trail))
         holder = _who_holds(session)
-        is_lost = run is before.run is None and session.exists(znodes.RECORD_OF_REQUEST)
+        never_was = run is None and before.run is None
+        is_lost = never_was and session.exists(znodes.RECORD_OF_REQUEST)
     request = request.added_to(before.stop)
     if run is not None:
         trail.decided("StopRequested", _sentence(run, holder, request))

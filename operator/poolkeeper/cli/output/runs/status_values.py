@@ -41,7 +41,7 @@ from poolkeeper.planning.run_state.progress.punctuality import RunPace, punctual
 from poolkeeper.planning.run_state.reassignments import lost_runs, orphans, requests, stalls
 from poolkeeper.planning.run_state.reassignments.requests import Owned
 from poolkeeper.planning.run_state.throttling import left_throttles
-from poolkeeper.text import count
+from poolkeeper.text import count, few
 
 if TYPE_CHECKING:
     from poolkeeper.zk.journal.journal import JournalView
@@ -347,10 +347,10 @@ def _warnings(cluster: Cluster, waits: Sequence[Wait]) -> tuple[str, ...]:
     damaged = ((n, why) for n, why in sorted(cluster.damaged.items()) if n not in unseen)
     found = [f"topic {name}: {why}" for name, why in damaged]
     if cluster.torn:
-        names = ", ".join(sorted(cluster.torn)[:5])
+        names = few(sorted(cluster.torn))
         found.append(f"{count(len(cluster.torn), 'topic')} changed while being read: {names}")
     if cluster.deleting:
-        found.append(f"being deleted: {', '.join(sorted(cluster.deleting)[:5])}")
+        found.append(f"being deleted: {few(sorted(cluster.deleting))}")
         held_up = WaitReason.DELETION_AWAITS_BROKERS
         told = {wait.topic for wait in waits if wait.reason is held_up}
         others = (wait for wait in deletions.held_up(cluster) if wait.topic not in told)

@@ -332,6 +332,16 @@ def test_what_blocks_and_is_unhealthy_is_told_once(controller, once):
     ]
 
 
+def test_of_many_topics_that_are_deleted_or_torn_as_many_are_told_as_there_are():
+    names = frozenset(f"d{number}" for number in range(1234))
+    busy = replace(cluster(partition(0, (1, 2))), deleting=names, torn=names)
+    told = status_of(busy, NOTHING).warnings
+    assert told[:2] == (
+        "1,234 topics changed while being read: d0, d1, d10, d100, d1000 and 1,229 more",
+        "being deleted: d0, d1, d10, d100, d1000 and 1,229 more",
+    )
+
+
 def test_a_deletion_that_holds_up_the_run_is_told_once():
     doomed = cluster(partition(2, (1, 2)), partition(3, (1, 9)), deleting=frozenset({"t"}))
     assert render(status_of(doomed, NOTHING)).count("topic t is being deleted, and broker 9") == 1

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.errors import Fenced, HolderActive, Stale, Unavailable
+from poolkeeper.errors import Fenced, HolderActive, Refused, Stale, Unavailable
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import FakeClient
@@ -73,6 +73,35 @@ def test_so_is_one_whose_answer_was_lost_as_it_took_the_journal(cluster: Simulat
     mine.die()
     with journal.hold(session(cluster), "apply", 0, patience_s=30, lost=lost):
         pass  # it has waited for the end of the session before
+
+
+@pytest.mark.parametrize("done", [True, False], ids=["done", "not-done"])
+def test_an_outage_in_which_the_journal_is_let_go_is_none_of_the_work(
+    cluster: SimulatedCluster, done: bool
+) -> None:
+    lost: set[int] = set()
+    with journal.hold(session(cluster), "apply", 0, patience_s=1, lost=lost):
+        pass  # the journal's own nodes are there
+    outage = at_writes({2: Fault(FaultKind.LOST, done=done)})
+    mine = FakeSession(cluster.server, cluster.clock, plan=outage)
+    with journal.hold(mine, "apply", 0, patience_s=1, lost=lost):
+        pass
+    assert lost == {mine.session_id}
+    mine.die()
+    again = FakeSession(cluster.server, cluster.clock, plan=outage)
+    with (
+        pytest.raises(Refused, match="why the work ended"),
+        journal.hold(again, "apply", 0, patience_s=30, lost=lost),
+    ):
+        raise Refused("why the work ended")
+
+
+def test_a_session_that_ends_with_the_work_is_no_other_executor(cluster: SimulatedCluster) -> None:
+    lost: set[int] = set()
+    mine = session(cluster)
+    with journal.hold(mine, "apply", 0, patience_s=1, lost=lost):
+        mine.die()
+    assert lost == {mine.session_id}
 
 
 def test_to_any_other_process_it_is_the_holder(cluster: SimulatedCluster) -> None:

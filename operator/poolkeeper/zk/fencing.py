@@ -223,6 +223,7 @@ def hold(
 
     `lost`: the sessions that the caller lost in outages since it last held the journal; one is
     added if the block ends by an outage. Raises `Unavailable` if the holder is still one of these.
+    An outage in which `holder` cannot be deleted any more changes nothing of how the block ended.
     """
     holder = Holder(socket.gethostname(), os.getpid(), what, now_ms)
     lost = set() if lost is None else lost
@@ -238,9 +239,9 @@ def hold(
         lost.add(session.session_id)  # `holder` cannot be deleted now; it ends with the session
         raise
     except BaseException:
-        _let_go(session)
+        _let_go(session, lost)
         raise
-    _let_go(session)
+    _let_go(session, lost)
 
 
 def _take(
@@ -294,9 +295,15 @@ def _lives_here(holder: Holder) -> bool:
     return True
 
 
-def _let_go(session: Session) -> None:
-    if not session.alive:
-        return
+def _let_go(session: Session, lost: set[int]) -> None:
+    """Delete what says that this process holds the journal, or leave it to the session's end."""
+    try:
+        _delete_own(session)
+    except (Stale, Unavailable):
+        lost.add(session.session_id)
+
+
+def _delete_own(session: Session) -> None:
     paths = (znodes.HOLDER, znodes.holder_of_session(session.session_id))
     own = [
         Delete(path, node.version)

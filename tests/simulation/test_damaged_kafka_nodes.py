@@ -72,6 +72,17 @@ def test_throttles_left_in_a_config_that_nobody_may_read_are_no_success(
     assert not tree.client.children(znodes.RECORDS_OF_THROTTLES)
 
 
+@pytest.mark.parametrize("path", ["/controller", "/brokers/ids/1", "/config/changes"])
+def test_apply_that_cannot_go_on_with_a_run_says_what_stays(say: Say, path: str) -> None:
+    tree = OurTree.plant({**OURS, **our_tree.OF_RUN, **our_tree.IN_FORCE})
+    tree.client.set_acl(path, [make_digest_acl("alice", "right", all=True)])
+    said = say(tree, "apply", "--yes")
+    assert said.code == 3
+    assert f"{path} is not allowed for this ZooKeeper identity" in said.err
+    ended = tree.read(znodes.RUN) is None
+    assert ("moves in flight go on and throttles stay" in said.err) is not ended, said
+
+
 @pytest.mark.parametrize("output", ["text", "json"])
 def test_throttles_that_no_run_accounts_for_are_named_at_the_end(say: Say, output: str) -> None:
     tree = OurTree.plant(OURS)

@@ -26,15 +26,12 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cli.output.plans import plan_text
-from poolkeeper.cli.output.runs import progress
+from poolkeeper.cli.output.runs import progress, what_stays
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.controller.loops.drive import drive
 from poolkeeper.errors import (
     DamagedNode,
-    Fenced,
-    HolderActive,
-    PoolkeeperError,
     Refused,
     StalePlan,
 )
@@ -64,10 +61,6 @@ from poolkeeper.zk.journal import journal, pending_plan
 from poolkeeper.zk.journal.journal import JournalView
 
 OPERATOR = "run"
-RUN_STAYS = (
-    "moves in flight go on and throttles stay: `poolkeeper apply` resumes the run,"
-    " `poolkeeper stop` and then `poolkeeper apply` ends it"
-)
 UNDONE_MAX = 10
 _STAYING = (
     WaitReason.TOPIC_DAMAGED,
@@ -145,9 +138,10 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         if before.run_damage is not None:
             raise DamagedNode(before.run_damage)
         view, stored = ZooKeeperView(session), before.stored
-        observed = observe_cluster(
-            view, command.desired, now_ms, enriching, running=stored.running, saved=stored.saved
-        )
+        with what_stays.told_after_errors(lambda: stored.run is not None):
+            observed = observe_cluster(
+                view, command.desired, now_ms, enriching, running=stored.running, saved=stored.saved
+            )
         approved = command.desired.cluster.approval.plans
         observed = adoption.foreseen(command.desired, observed, approved)
         plan, resumed = _choose_plan(
@@ -172,7 +166,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     confirmation.confirm(again, yes=command.yes)
     if before.holder is not None and before.holder.what == OPERATOR:
         return _hand_over(command, plan, before.holder, check)
-    return _drive(command, plan, check)
+    return _drive(command, plan, check, resumed=resumed)
 
 
 def _plan_awaiting_approval(desired: Desired, session: Session) -> Plan | None:
@@ -239,7 +233,8 @@ def _end_other_run(
     elif before.document is not None:
         printing.warn([f"run {before.run.plan} is for other manifests: it is ended first"])
         confirmation.confirm("Type yes to end it after its stage in flight", yes=command.yes)
-    with progress.printer(_stream(command)) as printer:
+    ends = what_stays.told_after_errors(lambda: True)
+    with ends, progress.printer(_stream(command)) as printer:
         report = _with_interrupt_check(check, printer)
         connections = _connections(command.target)
         drive(connections, command.desired, None, report, emit=command.emit)
@@ -304,11 +299,14 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interru
     return 0
 
 
-def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
+def _drive(
+    command: ApplyOptions, plan: Plan, check: interrupts.Check, *, resumed: bool = False
+) -> int:
     given_up: list[Action] = []
-    in_mid_run = False
+    in_mid_run = resumed
     try:
-        with progress.printer(_stream(command)) as printer:
+        ends = what_stays.told_after_errors(lambda: in_mid_run)
+        with ends, progress.printer(_stream(command)) as printer:
 
             def keep(outcome: Outcome) -> None:
                 nonlocal in_mid_run
@@ -321,13 +319,7 @@ def _drive(command: ApplyOptions, plan: Plan, check: interrupts.Check) -> int:
             connections = _connections(command.target)
             outcome = drive(connections, command.desired, plan, report, emit=command.emit)
     except KeyboardInterrupt:
-        printing.warn([RUN_STAYS])
-        raise
-    except (Fenced, HolderActive):
-        raise  # it is another executor's, or the error tells what became of it
-    except PoolkeeperError:
-        if in_mid_run:
-            printing.warn([RUN_STAYS])
+        printing.warn([what_stays.RUN_STAYS])
         raise
     last = outcome.last_observation
     unaccounted = () if last is None else last.unaccounted

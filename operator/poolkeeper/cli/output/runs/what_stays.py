@@ -1,0 +1,25 @@
+"""What is left of a run when the command that executes it ends before it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from poolkeeper.cli.output import printing
+from poolkeeper.errors import Fenced, HolderActive, PoolkeeperError
+
+RUN_STAYS = (
+    "moves in flight go on and throttles stay: `poolkeeper apply` resumes the run,"
+    " `poolkeeper stop` and then `poolkeeper apply` ends it"
+)
+
+
+@contextmanager
+def told_after_errors(in_mid_run: Callable[[], bool]) -> Iterator[None]:
+    """Say what an error leaves of a run, if one is under way then."""
+    try:
+        yield
+    except (Fenced, HolderActive):
+        raise  # it is another executor's, or the error tells what became of it
+    except PoolkeeperError:
+        if in_mid_run():
+            printing.warn([RUN_STAYS])
+        raise

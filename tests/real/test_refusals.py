@@ -340,6 +340,34 @@ def test_a_topic_that_an_acl_hides_in_mid_run_is_held_until_it_is_seen_or_the_ru
     assert stays in stopped.out
 
 
+def test_a_broker_s_config_that_an_acl_hides_in_mid_run_is_told_until_it_is_seen_again(bare):
+    bare.declare(GROWING)
+    assert interrupted(bare, "stage 1 requested", "apply", "--yes") == 130
+    path = next(
+        f"/config/brokers/{name}"
+        for name in bare.zookeeper.get_children("/config/brokers")
+        if b"throttled.rate" in bare.zookeeper.get(f"/config/brokers/{name}")[0]
+    )
+    hide(bare, path)
+    bare.zookeeper.delete(REQUEST)  # as the controller does once it has ended
+    hidden = f"{path}: its ACL does not let us read it"
+    assert interrupted(bare, f"can be neither read nor set ({hidden})", "apply", "--yes") == 130
+    status = " ".join(run("status", "-f", bare.folder).out.split())
+    assert hidden in status
+    assert "somebody else set throttles" not in status
+    assert not bare.zookeeper.exists(REQUEST)
+    assert run("stop", "-f", bare.folder).code == 0
+    stopped = run("apply", "-f", bare.folder, "--yes")
+    assert (stopped.code, bare.zookeeper.exists("/poolkeeper/run")) == (1, None)
+    assert "left the throttles on broker" in stopped.out
+    bare.declare(AS_IT_IS)
+    again = run("apply", "-f", bare.folder, "--yes")
+    assert (again.code, hidden in " ".join((again.out + again.err).split())) == (4, True)
+    bare.zookeeper.set_acls(path, [make_acl("world", "anyone", all=True)])
+    assert run("apply", "-f", bare.folder, "--yes").code == 0
+    assert b"throttled.rate" not in bare.zookeeper.get(path)[0]
+
+
 # Nothing to do, and yet not as declared
 
 

@@ -42,8 +42,8 @@ def _unreadable(wait: Wait) -> str:
     return (
         f"the throttles of the run on {owners} can be neither read nor set ({wait.path}:"
         f" {wait.detail}): what is in flight goes on, and nothing else begins. Let the config be"
-        " read again, as by its ACL (`poolkeeper repair` mends a damaged one); the run then goes on"
-        " by itself"
+        " read again, as by its ACL (`poolkeeper repair` says what helps a damaged one); the run"
+        " then goes on by itself"
     )
 
 

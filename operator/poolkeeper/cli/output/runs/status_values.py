@@ -188,7 +188,8 @@ def _run(
     copies = classify_copies(steps, cluster, context.future_bytes)
     if run.phase is Phase.COPYING:
         waits.extend(log_dir_copies.waits_of(steps, copies))
-    waits.extend(left_throttles.changed_throttles(journal.throttles, journal.stored.running))
+    running = journal.stored.running
+    waits.extend(left_throttles.changed_throttles(journal.throttles, running, cluster.damaged))
     if journal.holder is None and journal.run_damage is None:
         waits.append(Wait(WaitReason.RUN_WITHOUT_EXECUTOR))
     by_move = list(zip(moves, progress, strict=True))

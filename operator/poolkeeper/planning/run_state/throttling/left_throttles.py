@@ -89,14 +89,18 @@ def _is_limited(values: ThrottleValues) -> bool:
     return any(value for key, value in values.items() if key != LOG_DIRS_RATE)
 
 
-def changed_throttles(reading: ThrottleReading, running: Collection[str]) -> tuple[Wait, ...]:
+def changed_throttles(
+    reading: ThrottleReading, running: Collection[str], damaged: Collection[str] = ()
+) -> tuple[Wait, ...]:
     """Name the throttles of the run under way that somebody else has changed to another value.
 
-    Also those whose config cannot be read.
+    Also those whose config cannot be read, but for `damaged` topics: all of these is named already.
     """
     every = (*reading.topics.values(), *reading.brokers.values())
     mine = (each.unreadable for each in every if each.record.plan in running)
-    unreadable = throttles.waits_for_configs(each for each in mine if each is not None)
+    unreadable = throttles.waits_for_configs(
+        each for each in mine if each is not None and each.entity not in damaged
+    )
     topics = (name for name, each in sorted(reading.topics.items()) if _is_changed(each, running))
     brokers = (id_ for id_, each in sorted(reading.brokers.items()) if _is_changed(each, running))
     yielded = _named(WaitReason.THROTTLES_YIELDED, Throttled(tuple(topics), tuple(brokers)))

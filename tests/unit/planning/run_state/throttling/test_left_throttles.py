@@ -159,6 +159,10 @@ def test_throttles_of_the_run_that_cannot_be_read_are_not_told_as_somebody_else_
         Wait(WaitReason.THROTTLES_YIELDED, topics=("t",)),
     )
     assert left_throttles.changed_throttles(reading, {"sha256:q"}) == ()
+    topic = replace(of_topic("hidden"), unreadable=UnreadableConfig("t", "/config/topics/t", "-"))
+    reading = ThrottleReading({"t": topic})
+    assert len(left_throttles.changed_throttles(reading, {"sha256:p"})) == 1
+    assert left_throttles.changed_throttles(reading, {"sha256:p"}, {"t": "-"}) == ()
 
 
 def test_throttles_left_in_a_hidden_config_are_named_with_it_and_stay():

@@ -18,6 +18,8 @@ from poolkeeper.model.execution.runs import (
     RunDocument,
     Saved,
     StopRequest,
+    ThrottleConflicts,
+    UnreadableConfig,
 )
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -156,6 +158,8 @@ def test_a_directory_without_room_is_named_and_holds_up_no_other():
 
 # What is decided
 
+THROTTLES_HIDDEN = ThrottleConflicts(unreadable=(UnreadableConfig(1, "/c", "hidden"),), unset=1)
+
 
 def situation(*found, run=RUN, seen=None, spec=None, rates=(), memory=None, **view):
     saved = Saved({}, {1: {KEY: None}} if rates else {})
@@ -263,6 +267,15 @@ OTHER_LOOK = {"ending_read": True}
             situation(P, rates=(5,), **OTHER_LOOK),
             CheckThrottles(frozenset()),
             id="throttles-are-looked-at-first",
+        ),
+        pytest.param(
+            situation(P, rates=(5,), throttles=THROTTLES_HIDDEN, **OTHER_LOOK),
+            MoveLogDirs(
+                waits=(
+                    Wait(WaitReason.THROTTLES_UNREADABLE, brokers=(1,), path="/c", detail="hidden"),
+                )
+            ),
+            id="none-begins-while-throttles-cannot-be-read",
         ),
         pytest.param(
             situation(P, rates=(FROZEN_BYTES_PER_S,), **OTHER_LOOK),

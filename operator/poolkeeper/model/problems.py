@@ -161,6 +161,8 @@ class ProblemReason(StrEnum):
     """Partitions keep a demoted broker as preferred leader."""
     RATES_UNKNOWN = "RatesUnknown"
     """A goal weighs what is written to partitions, and no rate is known."""
+    BALANCE_HELD = "BalanceHeld"
+    """Nothing is evened out in a pool while it is not known where a topic has its replicas."""
     GAIN_TOO_SMALL = "GainTooSmall"
     """Balancing would remove less imbalance than `balancing.minGain`."""
     GOAL_NOT_MET = "GoalNotMet"

@@ -58,6 +58,7 @@ from poolkeeper.planning.problem.pool_membership import (
 )
 from poolkeeper.planning.problem.pool_rows import repeated_brokers
 from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
+from poolkeeper.planning.proposals.cool_down import without_goals
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
 from poolkeeper.planning.proposals.lower_bounds import certificate, combine
 from poolkeeper.planning.proposals.manual_placement import manual_changes
@@ -150,7 +151,8 @@ def proposal(
     added, not_added = new_partitions.additions(scope, cluster, counts)
     lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
     homes = {s.topic: managed_home(s) for s in scope.to_create if s.topic in lists}
-    given = LayoutInput(desired, usable, {**scope.homes, **homes}, options.lay_out)
+    evened = without_goals(desired, scope.uncounted) if scope.uncounted else desired
+    given = LayoutInput(evened, usable, {**scope.homes, **homes}, options.lay_out)
     layouts = lay_out_all(given, lists, added, {change.topic for change in manual})
     moves = _moves(desired, cluster, table, [*manual, *layouts.changes], layouts.layouts)
     moving = frozenset(zip(moves.columns.names, moves.columns.partition.tolist(), strict=True))

@@ -101,6 +101,7 @@ def test_reasons_are_those_that_scripts_know() -> None:
         "ControllerEpochBehind",
         "DemotedBrokerLeads",
         "RatesUnknown",
+        "BalanceHeld",
         "GainTooSmall",
         "GoalNotMet",
         "Untold",

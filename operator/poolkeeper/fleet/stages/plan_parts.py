@@ -15,8 +15,8 @@ Unmanaged topics that do not move are load in every part.
 
 `parts` gives one part for all pools if anything else counts across pools: topics to create (their
 names must not collide with any other, and they take capacity in turn), a limit of the whole cluster
-that is enforced or that added partitions exceed, topics that several resources declare, and topics
-declared in a pool that does not exist.
+that is enforced or that added partitions exceed, topics that several resources declare, topics
+declared in a pool that does not exist, and topics that cannot be read.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -160,6 +160,8 @@ def _separable(desired: Desired, cluster: Cluster) -> bool:
         and not desired.doomed
         and not desired.astray
         and not (desired.watched and desired.watched.names)
+        and not cluster.torn
+        and not cluster.damaged
         and len(set(declared)) == len(declared)
         and all(name in cluster.topics for name in declared)
         and all(spec.pool in pools for spec in desired.topics)

@@ -24,6 +24,19 @@ class GainTooSmall:
 
 
 @frozen
+class BalanceHeld:
+    """Topics cannot be read that may have replicas in the pool: what is uneven is not known."""
+
+    reason: ClassVar = ProblemReason.BALANCE_HELD
+    topics: Names
+
+    def __str__(self) -> str:
+        one = self.topics.total == 1
+        some = f"topic {self.topics} has its" if one else f"topics {self.topics} have their"
+        return f"nothing is evened out while it is not known where {some} replicas"
+
+
+@frozen
 class RatesUnknown:
     """The pool has a goal of bytes in, and the rates are unknown."""
 

@@ -19,6 +19,7 @@ the policy is.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import field
 from enum import StrEnum
 
 from poolkeeper.algorithms.internal_topics import is_declarable
@@ -27,9 +28,16 @@ from poolkeeper.model.columns.partition_queries import surely_settled
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
-from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
+from poolkeeper.model.specs import (
+    GoalKind,
+    ResourcePoolSpec,
+    Strategy,
+    TopicSpec,
+    UnmanagedTopics,
+)
 from poolkeeper.model.topic_patterns import matches
 from poolkeeper.model.topology import Cluster, Topic
+from poolkeeper.planning.facts.balance import BalanceHeld
 from poolkeeper.planning.facts.new_partitions import MetricNameTaken, NotCreated
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import SharedBrokers
@@ -79,6 +87,7 @@ class PlanScope:
     `homes`: the role and pool of every observed topic.
     `to_create`: the specs of topics to create.
     `to_delete`: the topics to delete.
+    `uncounted`: by pool, the topics that may have replicas there, and that nobody can tell.
     """
 
     pools: Mapping[str, ResourcePoolSpec]
@@ -86,6 +95,7 @@ class PlanScope:
     to_create: tuple[TopicSpec, ...]
     to_delete: tuple[str, ...]
     problems: tuple[PlanProblem, ...]
+    uncounted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def plan_scope(
@@ -131,7 +141,37 @@ def plan_scope(
     to_create, refused = _to_create(pools, specs, cluster, {*left_out, *kept})
     to_delete = tuple(name for name in to_delete if name not in left_out and name not in kept)
     problems += _unlawful(desired, specs)
-    return PlanScope(pools, homes, to_create, to_delete, tuple(problems + refused))
+    uncounted = _uncounted(desired, pools, cluster, specs)
+    problems += _balance_held(pools, uncounted)
+    return PlanScope(pools, homes, to_create, to_delete, tuple(problems + refused), uncounted)
+
+
+def _uncounted(
+    desired: Desired,
+    pools: Mapping[str, ResourcePoolSpec],
+    cluster: Cluster,
+    specs: Mapping[str, TopicSpec],
+) -> dict[str, tuple[str, ...]]:
+    """By pool, the topics that cannot be read and belong there; in all pools, those of no pool.
+
+    A broker that has many of their replicas looks as if it had room.
+    """
+    found: dict[str, list[str]] = {}
+    for name in sorted({*cluster.torn, *cluster.damaged}):
+        home, _ = _home(desired, pools, specs.get(name), name)
+        for pool in (home.pool,) if home.pool else pools:
+            found.setdefault(pool, []).append(name)
+    return {pool: tuple(names) for pool, names in found.items() if pool in pools}
+
+
+def _balance_held(
+    pools: Mapping[str, ResourcePoolSpec], uncounted: Mapping[str, tuple[str, ...]]
+) -> list[PlanProblem]:
+    return [
+        PlanProblem(name, "balance", BalanceHeld(Names.of(topics)))
+        for name, topics in uncounted.items()
+        if any(goal.kind is not GoalKind.LOG_DIRS for goal in pools[name].goals)
+    ]
 
 
 def _without_pool(desired: Desired) -> list[PlanProblem]:

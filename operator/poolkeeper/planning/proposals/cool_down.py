@@ -25,7 +25,7 @@ in the future. One that lies further ahead than `coolDown` was noted by a clock 
 counts for nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 
 from poolkeeper.frozen import frozen
@@ -75,10 +75,15 @@ def begun(
     return BalanceRecord(started_ms)
 
 
-def without_goals(desired: Desired) -> Desired:
-    """What is declared, without the goals that move replicas or leaders between brokers."""
+def without_goals(desired: Desired, names: Container[str] | None = None) -> Desired:
+    """What is declared, without the goals that move replicas or leaders between brokers.
+
+    `names`: of the pools that lose them; all without it.
+    """
     pools = (
         replace(pool, goals=tuple(goal for goal in pool.goals if goal.kind is GoalKind.LOG_DIRS))
+        if names is None or pool.name in names
+        else pool
         for pool in desired.pools
     )
     return replace(desired, pools=tuple(pools))

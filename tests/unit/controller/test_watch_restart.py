@@ -142,6 +142,7 @@ def serving(served: Served) -> Iterator[str]:
         server.server_close()
 
 
+@pytest.mark.slow
 def test_watches_that_go_on_while_kopf_ends_keep_nobody_waiting() -> None:
     """Those in the middle of a request may take their cancellation for a pause, and go on."""
     served = Served()
@@ -168,6 +169,7 @@ def test_watches_that_go_on_while_kopf_ends_keep_nobody_waiting() -> None:
             watch.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told_later", [False, True], ids=["listed", "told-by-the-watch"])
 def test_a_store_that_was_restored_is_read_again(told_later: bool) -> None:
     """A watch of a later revision than the store's is open, and tells nothing."""

@@ -192,6 +192,7 @@ def test_a_worker_that_is_late_is_killed(
         assert pool.pids != (worker,)
 
 
+@pytest.mark.slow
 def test_a_worker_that_answers_at_the_deadline_is_not_killed_after_that(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -74,6 +74,7 @@ def answered(engine, question, name="r"):
     return until(lambda: engine.request_plans(name, question), "there is an answer", 30)
 
 
+@pytest.mark.slow
 def test_each_cluster_is_planned_or_says_why_not(uneven):
     ways = {
         "even": lambda: FakeSession(uneven.server, uneven.clock),

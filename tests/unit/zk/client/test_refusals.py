@@ -89,6 +89,7 @@ def serving(answer: Callable[[socket.socket], None]) -> Iterator[int]:
     thread.join(DEADLINE_S)
 
 
+@pytest.mark.slow
 def test_every_server_s_own_reason_is_told() -> None:
     with serving(lambda connection: None) as port:
         connect = f"127.0.0.1:1,no-such-host.invalid:2181,127.0.0.1:{port}/kafka"

@@ -4,6 +4,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.plans import Plan
 from poolkeeper.reconcile.context import Planner, planner_of_a_loop
 from poolkeeper.rehearsal import executor
@@ -38,3 +40,9 @@ class Executor(executor.Executor):
     """Works until `at_rest` says so."""
 
     plan: Planner = field(default_factory=lambda: PLANNED_BEFORE)
+
+    @property
+    def endings(self) -> list[Ending | None]:
+        """How the runs ended that ended so far."""
+        did = (action for outcome in self.seen for action in outcome.did)
+        return [action.ending for action in did if action.kind is ActionKind.RUN_ENDED]

@@ -23,11 +23,6 @@ def cancel(cluster: SimulatedCluster, partitions: Iterable[int]) -> None:
     cluster.clock.advance(1_000)
 
 
-def endings(executor: Executor) -> list[Ending | None]:
-    did = (action for outcome in executor.seen for action in outcome.did)
-    return [action.ending for action in did if action.kind is ActionKind.RUN_ENDED]
-
-
 def told(executor: Executor) -> list[tuple[TopicPartition, ...]]:
     kind = ActionKind.CANCELLED_BY_OTHERS
     did = (action for outcome in executor.seen for action in outcome.did)
@@ -67,7 +62,7 @@ def test_a_stage_that_somebody_cancels_is_not_requested_again(
     assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 1
     assert ActionKind.CONTROLLER_FAILOVER not in kinds(executor)
     assert told(executor) == [tuple(TopicPartition("t", p) for p in moved)]
-    assert endings(executor) == [Ending.STOPPED]
+    assert executor.endings == [Ending.STOPPED]
     assert [set(ids) for ids in cluster.replicas("t").values()] == [set(ids) for ids in LISTS]
     for path in (RUN, REQUEST):
         assert not cluster.exists(path), path
@@ -79,7 +74,7 @@ def test_what_is_not_cancelled_arrives_before_the_run_ends(kafka: str) -> None:
     executor.finish()
     assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 1
     assert told(executor) == [(TopicPartition("t", 1),)]
-    assert endings(executor) == [Ending.STOPPED]
+    assert executor.endings == [Ending.STOPPED]
     arrived = [p for p, ids in cluster.replicas("t").items() if set(ids) == {4, 5}]
     assert sorted(arrived) == ["0", "2", "3"]
 
@@ -100,7 +95,7 @@ def test_a_stage_that_is_cancelled_before_anybody_saw_it_begin_is_not_requested_
     executor.at_rest = at_rest
     executor.finish()
     assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 1
-    assert endings(executor) == [Ending.STOPPED]
+    assert executor.endings == [Ending.STOPPED]
 
 
 def test_another_process_that_takes_the_run_over_ends_it_as_well() -> None:
@@ -108,8 +103,8 @@ def test_another_process_that_takes_the_run_over_ends_it_as_well() -> None:
     rests = executor.at_rest
     executor.at_rest = lambda outcome: rests(outcome) or bool(told(executor))
     executor.finish()
-    assert endings(executor) == []
+    assert executor.endings == []
     other = Executor(cluster, executor.desired, at_rest=rests)
     other.finish()
-    assert endings(other) == [Ending.STOPPED]
+    assert other.endings == [Ending.STOPPED]
     assert ActionKind.STAGE_REQUESTED not in kinds(other)

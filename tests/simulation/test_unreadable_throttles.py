@@ -52,11 +52,6 @@ def is_foreign(outcome: Outcome) -> bool:
     return any(wait.reason in FOREIGN for wait in outcome.waits)
 
 
-def endings(executor: Executor) -> list[Ending | None]:
-    kind = ActionKind.RUN_ENDED
-    return [a.ending for o in executor.seen for a in o.did if a.kind is kind]
-
-
 def run_of(path: str, cause: str, due: str) -> tuple[Guarded, Executor, Course]:
     """A run of which a config became unreadable, up to the pass that says so."""
     cluster = Guarded("3.9.2")
@@ -72,6 +67,15 @@ def run_of(path: str, cause: str, due: str) -> tuple[Guarded, Executor, Course]:
     return cluster, executor, course
 
 
+def goes_on_by_itself(cluster: Guarded, executor: Executor, course: Course) -> None:
+    """Once the config can be read again the run finishes, and leaves nothing."""
+    course.give_back()
+    executor.at_rest = lambda outcome: outcome.state is State.CONVERGED
+    executor.finish()
+    assert executor.endings == [Ending.FINISHED]
+    assert (cluster.rates(), cluster.exists(RUN)) == ([], False)
+
+
 @pytest.mark.parametrize("cause", CAUSES)
 @pytest.mark.parametrize("path", [BROKER, TOPIC])
 def test_nothing_is_requested_before_all_throttles_are_written(path: str, cause: str) -> None:
@@ -81,11 +85,7 @@ def test_nothing_is_requested_before_all_throttles_are_written(path: str, cause:
     assert wait.path == path
     assert (wait.detail == HIDDEN) is (cause == "hidden")
     assert not cluster.exists(REQUEST)
-    course.give_back()
-    executor.at_rest = lambda outcome: outcome.state is State.CONVERGED
-    executor.finish()
-    assert endings(executor) == [Ending.FINISHED]
-    assert (cluster.rates(), cluster.exists(RUN)) == ([], False)
+    goes_on_by_itself(cluster, executor, course)
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -95,7 +95,7 @@ def test_a_run_that_waits_for_its_throttles_can_be_stopped(path: str, cause: str
     cluster.create(STOP, encode_stop(StopRequest()))
     course.until = lambda outcome: False
     executor.finish()
-    assert endings(executor) == [Ending.STOPPED]
+    assert executor.endings == [Ending.STOPPED]
     assert not cluster.exists(RUN)
     course.give_back()
     assert cluster.rates() == []
@@ -112,11 +112,7 @@ def test_what_is_in_flight_goes_on_and_no_next_stage_begins(cause: str) -> None:
     course.until = lambda outcome: False
     stages = [a for o in executor.seen for a in o.did if a.kind is ActionKind.STAGE_REQUESTED]
     assert len(stages) == 1
-    course.give_back()
-    executor.at_rest = lambda outcome: outcome.state is State.CONVERGED
-    executor.finish()
-    assert endings(executor) == [Ending.FINISHED]
-    assert (cluster.rates(), cluster.exists(RUN)) == ([], False)
+    goes_on_by_itself(cluster, executor, course)
 
 
 @pytest.mark.parametrize("cause", CAUSES)
@@ -127,7 +123,7 @@ def test_throttles_that_stay_after_a_stop_are_named_and_taken_off_later(cause: s
     executor.finish()
     stay = [a for o in executor.seen for a in o.did if a.kind is ActionKind.THROTTLES_STAY]
     assert [action.broker for action in stay] == [3]
-    assert endings(executor) == [Ending.ROLLED_BACK]
+    assert executor.endings == [Ending.ROLLED_BACK]
     assert cluster.exists("/poolkeeper/records/throttles/broker:3")
     course.give_back()
     assert cluster.rates()

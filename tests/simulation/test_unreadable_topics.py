@@ -56,11 +56,6 @@ def held(kafka: str, path: str) -> tuple[Guarded, Executor, Course]:
     return cluster, executor, course
 
 
-def endings(executor: Executor) -> list[Ending | None]:
-    kind = ActionKind.RUN_ENDED
-    return [a.ending for o in executor.seen for a in o.did if a.kind is kind]
-
-
 @pytest.mark.parametrize("path", NODES)
 @pytest.mark.parametrize("kafka", ["3.9.2", *soak("2.0.1", "2.3.1")])
 def test_a_run_does_not_end_before_it_sees_its_moves_again(kafka: str, path: str) -> None:
@@ -68,14 +63,14 @@ def test_a_run_does_not_end_before_it_sees_its_moves_again(kafka: str, path: str
     wait = told(executor.seen[-1])
     assert wait is not None
     assert (wait.topic, wait.detail) == ("t", f"{path}: its ACL does not let us read it")
-    assert endings(executor) == []
+    assert executor.endings == []
     assert cluster.exists(RUN)
     assert cluster.rates()
     assert {b for ids in cluster.replicas("u").values() for b in ids} == {3, 4}  # others go on
     cluster.show(path)
     executor.at_rest = lambda outcome: outcome.state is State.CONVERGED
     executor.finish()
-    assert endings(executor) == [Ending.FINISHED]
+    assert executor.endings == [Ending.FINISHED]
     assert {b for ids in cluster.replicas("t").values() for b in ids} == {3, 4}
     assert (cluster.rates(), cluster.exists(RUN)) == ([], False)
     assert (cluster.read("/config/topics/t") or {"config": {}})["config"] == {}
@@ -91,7 +86,7 @@ def test_a_run_that_cannot_see_its_moves_can_be_stopped_and_says_what_stays(
     course.until = lambda outcome: False
     executor.finish()
     last = executor.seen[-1]
-    assert endings(executor) == [Ending.ROLLED_BACK if at_once else Ending.STOPPED]
+    assert executor.endings == [Ending.ROLLED_BACK if at_once else Ending.STOPPED]
     kinds = {action.kind for action in last.did if action.topic == "t"}
     unread = "config" in path
     assert kinds == {ActionKind.THROTTLES_STAY if unread else ActionKind.MOVES_UNSEEN}

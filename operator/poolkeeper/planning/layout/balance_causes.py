@@ -96,9 +96,8 @@ class BalanceCauses:
         capacity = layout.capacity
         goals = layout.optimization.goals
         self._goals = [_Load.of_goal(aim, self._lists) for aim in goals if isinstance(aim, Bounded)]
-        self._bounds = [
-            *(_Load.of_law(e, self._lists) for e in laws(problem, capacity.replicas, capacity.mib)),
-            *self._goals,
+        self._laws = [
+            _Load.of_law(law, self._lists) for law in laws(problem, capacity.replicas, capacity.mib)
         ]
         self._topics = next((aim for aim in goals if isinstance(aim, TopicCounts)), None)
 
@@ -108,7 +107,7 @@ class BalanceCauses:
         `removed`, `added`: the replicas of these rows that leave and come, rows × slots.
         """
         causes = removed.copy()  # above bounds, as most are
-        bounded = self._any([load.held > load.high for load in self._bounds])
+        bounded = self._any([load.held > load.high for load in (*self._laws, *self._goals)])
         at, slot = np.nonzero((removed >= 0) & ~bounded[removed])
         if len(at):
             topic = self._problem.topic[rows[at]]
@@ -163,11 +162,11 @@ class BalanceCauses:
 
     def _of_broker(self, what: int, broker: int) -> str:
         """The first of what makes it true, in the order of laws and goals."""
-        if what == _ABOVE_BOUNDS:
-            load = next(each for each in self._bounds if each.held[broker] > each.high[broker])
-            is_law = all(load is not goal for goal in self._goals)
-            return load.than_allowed(broker) if is_law else load.than_its_share(broker)
+        broken = (law for law in self._laws if law.held[broker] > law.high[broker])
+        if what == _ABOVE_BOUNDS and (law := next(broken, None)) is not None:
+            return law.than_allowed(broker)
         holds: dict[int, Callable[[_Load], bool]] = {
+            _ABOVE_BOUNDS: lambda goal: bool(goal.held[broker] > goal.high[broker]),
             _ABOVE_SHARE: lambda goal: bool(goal.held[broker] > goal.share[broker]),
             _BELOW_BAND: lambda goal: bool(goal.held[broker] < goal.low[broker]),
             _BELOW_SHARE: lambda goal: bool(goal.held[broker] < goal.share[broker]),

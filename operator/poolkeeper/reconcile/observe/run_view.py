@@ -180,51 +180,50 @@ def _observe_moves(
             memory.moves_in_flight = len(run.step) - arrived_of(run, progress)
             memory.overdue = _overdue(context, run, plan, reading.cluster)
             stop = context.access.read_stop()
+            _note_begun(context, run, plan, reading.cluster)
             view = RunView(reading, progress, in_flight=True, returns=returns, stop=stop)
-            cancelled = _cancelled_by_others(context, run, plan, reading.cluster)
-            view = replace(view, cancelled=cancelled)
-            return replace(view, disks=memory.disks.disks, overdue=memory.overdue)
+            return replace(
+                view,
+                cancelled=_cancelled_by_others(context, run, returns),
+                disks=memory.disks.disks,
+                overdue=memory.overdue,
+            )
     lock = desired.cluster.execution.restart_lock
     reading = context.access.observe(desired.cluster.name, restart_lock=lock)
     memory.update_last_observation(reading.cluster)
     memory.moves_in_flight = 0
     progress = classify(plan.moves, reading.cluster)
     memory.note_all_moves(plan, progress, reading.cluster)
-    cancelled = _cancelled_by_others(context, run, plan, reading.cluster)
-    return RunView(reading, progress, cancelled=cancelled)
+    _note_begun(context, run, plan, reading.cluster)
+    returns = classify_returns(run, plan, reading.cluster)
+    return RunView(reading, progress, cancelled=_cancelled_by_others(context, run, returns))
 
 
-def _begun(
-    run: Run, plan: Plan, cluster: Cluster, requested: Mapping[str, int | None]
-) -> Iterable[int]:
-    """Return the moves that the controller has begun, or has begun and ended (2.4 and later).
+def _note_begun(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> None:
+    """Note the moves that the controller has begun, or has begun and ended (2.4 and later).
 
-    `requested`: the version of each topic node at the request. The controller begins all moves of a
-    request at once, and writes the topic node for each.
+    The controller begins all moves of a request at once, and writes the topic node for each.
     """
     if records_moves(cluster.kafka_version) is not True:
-        return ()
-    topics = {name: topic.version for name, topic in cluster.topics.items()}
-    written = {name for name in requested.keys() & topics if topics[name] != requested[name]}
-    partitions = {m: partition_of(plan.moves[m], cluster) for m, _ in run.step}
-    return [
-        m
-        for m, found in partitions.items()
-        if found is not None and (found.moving or plan.moves[m].topic in written)
-    ]
+        return
+    topics, memory = cluster.topics, context.memory
+    requested = memory.requested_versions.items()
+    written = {name for name, at in requested if name in topics and topics[name].version != at}
+    for m, _ in run.step:
+        found = partition_of(plan.moves[m], cluster)
+        if found is not None and (found.moving or plan.moves[m].topic in written):
+            memory.begun.add(m)
 
 
 def _cancelled_by_others(
-    context: PassContext, run: Run, plan: Plan, cluster: Cluster
+    context: PassContext, run: Run, returns: Mapping[int, ReturnState]
 ) -> tuple[int, ...]:
     """Return the moves that were begun and are back where they were, without the run's doing.
 
     No controller takes a move back by itself.
     """
-    memory, back = context.memory, (ReturnState.RETURNED, ReturnState.OUT_OF_ORDER)
-    memory.begun.update(_begun(run, plan, cluster, memory.requested_versions))
-    returns = classify_returns(run, plan, cluster)
-    begun = (m for m, _ in run.step if m in memory.begun and m not in run.returning)
+    back = (ReturnState.RETURNED, ReturnState.OUT_OF_ORDER)
+    begun = (m for m, _ in run.step if m in context.memory.begun and m not in run.returning)
     return tuple(m for m in begun if returns[m] in back)
 
 

@@ -95,7 +95,7 @@ class World:
         self.notes.append(sentence)
         del self.notes[:-NOTES_MAX]
 
-    def lives(self, broker: int) -> bool:
+    def serves(self, broker: int) -> bool:
         """Whether a broker runs and answers requests."""
         listener = self.listeners.get(broker)
         return listener is not None and listener.serves
@@ -130,7 +130,7 @@ class World:
 
     def _send(self, broker: int, deliver: Callable[[Listener], None]) -> None:
         def arrive() -> None:
-            if self.lives(broker):
+            if self.serves(broker):
                 deliver(self.listeners[broker])
 
         self.clock.after(NETWORK_MS, arrive)

@@ -67,7 +67,6 @@ class SimulatedBroker:
         self._open_client = open_client
         self._client: Client | None = None
         self._alive = False
-        self._serves = False
         self._begin_memory()
 
     @property
@@ -100,7 +99,7 @@ class SimulatedBroker:
     def start(self) -> None:
         """Begin to run, with an empty memory."""
         assert not self._alive, f"broker {self.id} runs already"
-        self._alive, self._serves = True, False
+        self._alive = True
         self._begin_memory()
         self._connect()
 
@@ -136,6 +135,7 @@ class SimulatedBroker:
         troubles = (*BROKEN, KazooException)
         self._office = EventQueue(self._world.clock, pause, troubles, self._on_failure)
         self.side = EventQueue(self._world.clock, pause, troubles, self._on_side_failure)
+        self._serves = False
         self.roles = {}
         self.behind = set()
         self.throttles = Throttles(self.id)

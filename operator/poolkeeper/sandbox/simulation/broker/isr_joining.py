@@ -76,7 +76,7 @@ class IsrExpansion:
 
     def _ask(self, tp: Tp, replica: int) -> None:
         state = self._broker.state_of(tp) if self._broker.alive else None
-        if state is None or state.leader != self._broker.id or not self._world.lives(replica):
+        if state is None or state.leader != self._broker.id or not self._world.serves(replica):
             return
         if not self._world.profile.controller_writes_isr:
             self._broker.side.post(lambda: self._write(tp, replica))

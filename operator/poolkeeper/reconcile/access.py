@@ -57,6 +57,9 @@ class ClusterView(Protocol):
     def read_stored_run(self) -> StoredRun:
         """Return the recorded run with its document, as far as both can be read."""
 
+    def is_migrating(self) -> bool:
+        """Whether a KRaft controller leads the cluster: then nothing of Kafka's is written."""
+
     def read_run(self) -> Run | None:
         """Return the recorded run, or None."""
 

@@ -28,6 +28,7 @@ from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.reconcile import adoption, clock_jumps, config_checks, steps_during_run
+from poolkeeper.reconcile.act import run_end
 from poolkeeper.reconcile.act.missing_input import complete_view
 from poolkeeper.reconcile.act.run import apply_decision, discard_run
 from poolkeeper.reconcile.authority import Authority
@@ -112,6 +113,8 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
     present = clock_jumps.with_times_of_now(run, context.now_ms())
     if present != run:
         run = context.access.rewrite_run(run, present)
+    if context.access.is_migrating():
+        return run_end.hold(context, run, document)
     view = observe_run(context, desired, run, document)
     while True:
         at = RunSituation(

@@ -16,6 +16,10 @@ def _between(action: Action) -> str:
     return f"move {between_log_dirs(action.count)}{whose}"
 
 
+def _entities(action: Action) -> str:
+    return "1 topic or broker" if action.count == 1 else f"{action.count} topics and brokers"
+
+
 def _throttled(action: Action) -> str:
     return f"topic {action.topic}" if action.broker is None else f"broker {action.broker}"
 
@@ -100,12 +104,15 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"{counted(action.count, 'partition')} kept another leader than the preferred"
     ),
     _A.THROTTLES_TAKEN_OFF: lambda action: (
-        "took off the throttles that a run had left on "
-        + ("1 topic or broker" if action.count == 1 else f"{action.count} topics and brokers")
+        f"took off the throttles that a run had left on {_entities(action)}"
     ),
     _A.THROTTLES_STAY: lambda action: (
         f"left the throttles on {_throttled(action)}, whose config cannot be read: once it can be,"
         " the next `poolkeeper apply` or `run` takes them off"
+    ),
+    _A.THROTTLES_LEFT_TO_KRAFT: lambda action: (
+        f"left the throttles on {_entities(action)}, as the cluster migrates to KRaft: take them"
+        " off with `kafka-configs --alter --delete-config`; `poolkeeper status` names them"
     ),
     _A.THROTTLES_PUT_BACK: lambda action: (
         "set the throttles of the run again, which somebody had removed"
@@ -119,6 +126,10 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"left as they are: topic {action.topic} cannot be read, and {few_of(action.partitions)}"
         " may still be in flight: once it can be read, the next `poolkeeper apply` or `run` plans"
         " what is left"
+    ),
+    _A.MOVES_LEFT_TO_KRAFT: lambda action: (
+        f"left as they are: {few_of(action.partitions)} {were(action.partitions)} being moved, and"
+        " the KRaft controller goes on with that: `kafka-reassign-partitions --list` shows it"
     ),
     _A.TOPIC_GONE: lambda action: (
         f"left alone: the topic of {few_of(action.partitions)} is gone or was created again;"

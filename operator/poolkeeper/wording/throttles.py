@@ -69,6 +69,11 @@ def _settling(wait: Wait) -> str:
 
 THROTTLES: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.THROTTLES_LEFT: _left_throttles,
+    _R.THROTTLES_LEFT_TO_KRAFT: lambda wait: (
+        f"a run that is gone left throttles on {_throttled(wait)}: they slow replication until they"
+        " are taken off with `kafka-configs --alter --delete-config`, as the cluster migrates to"
+        " KRaft"
+    ),
     _R.THROTTLES_UNACCOUNTED: _unaccounted_throttles,
     _R.THROTTLED_CONFIG_DAMAGED: lambda wait: (
         f"{wait.path} may hold throttles and is damaged ({wait.detail}): run `poolkeeper repair`"

@@ -122,6 +122,16 @@ def _its_entries(wait: Wait) -> str:
     return f"it names {few_of(wait.partitions)}; " if wait.partitions else ""
 
 
+def _migration(wait: Wait) -> str:
+    said = "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
+    if not wait.brokers:
+        return said
+    return (
+        f"{said}; /migration says so, and {named('broker', wait.brokers)} is the controller: if the"
+        " migration was reverted, delete /migration, as Kafka's documentation tells"
+    )
+
+
 def _told(text: str) -> Callable[[Wait], str]:
     """The wording of a reason that needs no numbers."""
     return lambda wait: text
@@ -178,9 +188,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.CONTROLLER_EPOCH_BEHIND: lambda wait: str(
         ControllerEpochBehind(LaterEpochs(wait.of, wait.count, wait.partitions[0]))
     ),
-    _R.KRAFT_MIGRATION: _told(
-        "the cluster is migrating to KRaft: nothing is written to ZooKeeper any more"
-    ),
+    _R.KRAFT_MIGRATION: _migration,
     _R.ISR_OUTSIDE_REPLICAS: lambda wait: (
         f"{brokers_are(wait.brokers)} in sync for {few_of(wait.partitions)} and not among the"
         " replicas there: the topic's node and the partition's state disagree, and the next"

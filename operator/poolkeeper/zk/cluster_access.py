@@ -18,7 +18,7 @@ from poolkeeper.model.execution.throttles import LeftThrottles, Throttled, Throt
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
-from poolkeeper.zk import apply, fencing, throttling, znodes
+from poolkeeper.zk import apply, fencing, kraft, throttling, znodes
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import history, journal, pending_plan, throttle_records
@@ -82,6 +82,10 @@ class ZooKeeperView:
     def read_stored_run(self) -> StoredRun:
         """Return the recorded run with its document, as far as both can be read."""
         return journal.read_stored_run(self._session)
+
+    def is_migrating(self) -> bool:
+        """Whether a KRaft controller leads the cluster: then nothing of Kafka's is written."""
+        return kraft.is_migrating(self._session)
 
     def read_run(self) -> Run | None:
         """Return the recorded run, or None."""

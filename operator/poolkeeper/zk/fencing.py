@@ -34,7 +34,7 @@ from poolkeeper.errors import (
     WhyUnwritten,
 )
 from poolkeeper.frozen import frozen
-from poolkeeper.zk import znodes
+from poolkeeper.zk import kraft, znodes
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import SentTransaction, Session
 from poolkeeper.zk.codecs import our_nodes
@@ -94,16 +94,20 @@ class FencedSession:
     def commit(self, *operations: Operation) -> tuple[str, ...]:
         """Commit as one transaction if this process still is the holder.
 
-        Raises `Fenced` if it is not, `Stale` if another check failed: then nothing was written.
+        Raises `Fenced` if it is not, `Stale` if another check failed, or if the cluster has begun
+        to migrate to KRaft and this is a node of Kafka's: then nothing was written.
         """
+        self._require_zookeeper([operations])
         return self._answer(self._send(operations))
 
     def commit_each(self, transactions: Sequence[Sequence[Operation]]) -> list[WhyUnwritten | None]:
         """Commit each as a transaction of its own, all of them on their way at the same time.
 
         Returns of each why nothing was written, or None. Raises `Fenced` or `Unavailable` when all
-        that was sent has been answered: `on_commit` is told of each.
+        that was sent has been answered: `on_commit` is told of each. Raises `Stale` as `commit`
+        does for a migration.
         """
+        self._require_zookeeper(transactions)
         found: list[WhyUnwritten | None] = []
         sent: list[SentTransaction | None] = []
         failure: PoolkeeperError | None = None
@@ -128,6 +132,18 @@ class FencedSession:
         if failure is not None:
             raise failure
         return found
+
+    def _require_zookeeper(self, transactions: Sequence[Sequence[Operation]]) -> None:
+        """Raise `Stale` if Kafka's nodes are to be written and a KRaft controller leads."""
+        written = {
+            operation.path
+            for transaction in transactions
+            for operation in transaction
+            if not isinstance(operation, Check)
+        }
+        foreign = min((p for p in written if not p.startswith(f"{znodes.ROOT}/")), default=None)
+        if foreign is not None and kraft.is_migrating(self.session):
+            raise Stale("the cluster is migrating to KRaft: nothing is written to it", foreign)
 
     def _send(self, operations: Sequence[Operation]) -> SentTransaction:
         try:

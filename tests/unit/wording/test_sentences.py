@@ -42,6 +42,7 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.THROTTLES_LEFT, topics=("t", "u"), brokers=(1, 2, 3, 4, 5, 6, 7)),
         Wait(R.THROTTLES_LEFT, brokers=(3,), detail="/config/brokers/3: hidden"),
     ],
+    R.KRAFT_MIGRATION: [Wait(R.KRAFT_MIGRATION), Wait(R.KRAFT_MIGRATION, brokers=(2,))],
     R.THROTTLE_SETTLING: [
         Wait(R.THROTTLE_SETTLING),
         Wait(R.THROTTLE_SETTLING, brokers=(3, 4)),

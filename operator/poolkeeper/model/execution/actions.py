@@ -65,6 +65,8 @@ class ActionKind(StrEnum):
     """Somebody else moved `partitions`; they are left alone."""
     MOVES_UNSEEN = "MovesUnseen"
     """The run ended and could not see what it moved of `topic`: `partitions` may be in flight."""
+    MOVES_LEFT_TO_KRAFT = "MovesLeftToKRaft"
+    """The run ended while `partitions` moved: a KRaft controller goes on with them."""
     TOPIC_GONE = "TopicGone"
     """The topic of `partitions` is gone, and with it their moves."""
 
@@ -75,6 +77,8 @@ class ActionKind(StrEnum):
     """Throttles that a run had left were taken off `count` topics and brokers."""
     THROTTLES_STAY = "ThrottlesStay"
     """The run ended and left its throttles on `topic` or `broker`: that config cannot be read."""
+    THROTTLES_LEFT_TO_KRAFT = "ThrottlesLeftToKRaft"
+    """The run ended and left its throttles on `count` entities: the cluster migrates to KRaft."""
     THROTTLES_PUT_BACK = "ThrottlesPutBack"
     """Throttles of the run that somebody had removed were set again on `count` entities."""
     CONFIG_REFUSED = "ConfigRefused"

@@ -76,7 +76,8 @@ class LeftThrottles:
     `ours`: our records say that a run of ours set them. `recorded`: the topics and brokers whose
     records can be removed now, with the throttles of ours that are still in place. `others`: set by
     nobody that we know. `damaged` and `damage`: as in the reading. `hidden`: those of `ours` whose
-    config an ACL hides from us.
+    config an ACL hides from us. `migrating`: the cluster migrates to KRaft, and none can be removed
+    by us.
     """
 
     ours: Throttled = Throttled()
@@ -85,6 +86,7 @@ class LeftThrottles:
     damaged: Mapping[str, str] = field(default_factory=dict)
     damage: tuple[NodeDamage, ...] = ()
     hidden: tuple[UnreadableConfig, ...] = ()
+    migrating: bool = False
 
     @property
     def staying(self) -> "LeftThrottles":

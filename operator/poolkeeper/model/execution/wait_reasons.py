@@ -83,6 +83,8 @@ class WaitReason(StrEnum):
     """
     LEFT_ALONE = "LeftAlone"
     """Somebody else moved `partitions`; the run leaves them alone."""
+    THROTTLES_LEFT_TO_KRAFT = "ThrottlesLeftToKRaft"
+    """Like `ThrottlesLeft`, while the cluster migrates to KRaft."""
     THROTTLES_LEFT = "ThrottlesLeft"
     """A run of ours that is gone left throttles on `topics` and `brokers`.
 

@@ -1,4 +1,4 @@
-"""Carries out decisions about a run: its begin, its phases and stages, its end.
+"""Carries out decisions about a run: its begin, its phases and stages.
 
 Each function carries out one decision and returns what the pass did.
 """
@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
-from poolkeeper.model.execution.runs import Ending, Phase, Run, RunDocument
+from poolkeeper.model.execution.runs import Phase, Run, RunDocument
 from poolkeeper.model.plans import (
     Plan,
 )
@@ -17,16 +16,13 @@ from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
-from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
-from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, waits_for_nodes
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile import plan_to_approve
 from poolkeeper.reconcile.act import (
     keep_throttles,
     log_dir_requests,
     return_moves,
+    run_end,
     stall_recovery,
 )
 from poolkeeper.reconcile.context import PassContext, lost_by_now, outcome_of, progress_outcome
@@ -50,7 +46,6 @@ from poolkeeper.reconcile.decide.decisions import (
 )
 from poolkeeper.reconcile.observe.gone_brokers import lost_log_dirs
 from poolkeeper.reconcile.observe.observation import Observation
-from poolkeeper.reconcile.observe.run_view import look_at_copies, look_at_moves
 
 _AT_WORK = (Phase.MOVING, Phase.COPYING)
 
@@ -130,7 +125,7 @@ def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision
             requested = Action(ActionKind.ELECTION_REQUESTED, count=decision.due)
             return progress_outcome(context, after, plan, requested)
         case EndRun():
-            return _end_run(context, run, at.document)
+            return run_end.end(context, run, at.document)
 
 
 def _note_reported_stage(context: PassContext, at: RunSituation, found: tuple[Action, ...]) -> None:
@@ -222,57 +217,3 @@ def _change_throttle(
     declared = run.declared_rate if change.declared is None else change.declared
     after = replace(run, rates=rates, rate_reason=change.reason, declared_rate=declared)
     return run if after == run else context.access.rewrite_run(run, after)
-
-
-def _end_run(context: PassContext, run: Run, document: RunDocument) -> Outcome:
-    left = context.access.restore_throttles(document, run.rates)
-    stay = (
-        *(Action(ActionKind.THROTTLES_STAY, topic=each) for each in left.topics),
-        *(Action(ActionKind.THROTTLES_STAY, broker=each) for each in left.brokers),
-    )
-    stopped = run.ending in (Ending.STOPPED, Ending.ROLLED_BACK)
-    if stopped:
-        context.access.remember_stopped(run.fingerprint)
-        plan_to_approve.remember(context, None)  # what is left is another question
-    finished, unseen = _finished(context, run, document.plan)
-    ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
-    outcome = progress_outcome(context, run, document.plan, *unseen, *stay, ended)
-    context.access.end_run(run, finished)
-    context.memory.carried_out = None  # the history has one more
-    return replace(outcome, state=State.STOPPED) if stopped else outcome
-
-
-def _finished(context: PassContext, run: Run, plan: Plan) -> tuple[FinishedRun, tuple[Action, ...]]:
-    """Return the run's entry in the history, and what could not be seen.
-
-    How much arrived is read from the topics.
-
-    The memory is told as well: it is empty where another process came so far.
-    """
-    copies = copies_of(plan)
-    progress, live = look_at_moves(context, plan, (step.topic for step in copies))
-    if copies:
-        look_at_copies(context, plan, live)
-    copied = context.memory.copies.progress
-    done = sum(bytes_done(*each, live, {}) for each in zip(plan.moves, progress, strict=True))
-    done += sum(each.copied_bytes for each in copied)
-    arrived = sum(each.state is MoveState.DONE for each in progress)
-    arrived += sum(each.state is CopyState.DONE for each in copied)
-    finished = FinishedRun(
-        plan=run.plan,
-        started_ms=run.started_ms,
-        ended_ms=context.now_ms(),
-        ending=run.ending,
-        stages=run.stage,
-        moves=len(plan.moves) + len(copies),
-        moves_done=arrived,
-        bytes_done=done,
-        size_bytes=sum(move.bytes for move in plan.moves) + sum(s.bytes for s in copies),
-        approved_by=run.approved_by,
-        executor=context.trail.executor,
-    )
-    unseen = tuple(
-        Action(ActionKind.MOVES_UNSEEN, topic=wait.topic, partitions=wait.partitions)
-        for wait in waits_for_nodes(plan.moves, progress, live)
-    )
-    return finished, unseen

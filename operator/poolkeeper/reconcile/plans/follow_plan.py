@@ -67,6 +67,9 @@ def _do_before_any_plan(
     An outcome: that is all of this pass. A result: what a plan that is followed now tells as well.
     """
     left, lost = observed.left, observed.lost_run
+    if migrating := gates.kraft_migration(observed.cluster):
+        waits = (*migrating, *left_throttles.waits_for_ours(left))
+        return Outcome(State.WAITING, waits=waits, plan=confirmed_plan)
     if lost.in_flight and authority.resumes:
         name, health = observed.cluster.name, gates.health(observed.cluster)
         rate = desired.cluster.execution.throttle.rate_bytes_per_s

@@ -8,6 +8,7 @@ name the node (the caller does).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from typing import Any
 
@@ -146,12 +147,23 @@ class ControllerNode:
         """
         body = {} if controller is None else json_bodies.parse(controller)
         broker_id = None if controller is None else json_bodies.integer(body, "brokerid")
-        kraft = json_bodies.integer({_KRAFT_EPOCH: -1, **body}, _KRAFT_EPOCH) > 0
         return Controller(
             broker=broker_id,
             epoch=None if epoch is None else json_bodies.plain_integer(epoch),
-            kraft=kraft or (migration is not None and _kraft_leads(migration)),
+            kraft=_claims_kraft(body) or (migration is not None and _kraft_leads(migration)),
         )
+
+    @staticmethod
+    def is_kraft(controller: bytes | None, migration: bytes | None) -> bool:
+        """Say whether one of the two nodes names a KRaft controller, as `decode` does.
+
+        A `/controller` that cannot be understood names none.
+        """
+        if migration is not None and _kraft_leads(migration):
+            return True
+        with suppress(Refused):
+            return controller is not None and _claims_kraft(json_bodies.parse(controller))
+        return False
 
     @staticmethod
     def knows_kraft(controller: bytes) -> bool:
@@ -330,6 +342,10 @@ def _require_lists(first: int, replicas: Sequence[Replicas]) -> None:
         raise Refused("there is no partition to write")
     for partition, ids in enumerate(replicas, start=first):
         json_bodies.require_replicas(f"partition {partition}", ids)
+
+
+def _claims_kraft(body: Mapping[str, Any]) -> bool:
+    return json_bodies.integer({_KRAFT_EPOCH: -1, **body}, _KRAFT_EPOCH) > 0
 
 
 def _kraft_leads(data: bytes) -> bool:

@@ -133,7 +133,11 @@ def _versions(status: Status) -> str:
 
 
 def _controller(status: Status) -> str:
-    return "none is elected" if status.controller is None else f"broker {status.controller}"
+    if status.controller is None:
+        return "none is elected"
+    migrating = [wait for wait in status.waits if wait.reason is WaitReason.KRAFT_MIGRATION]
+    is_kraft = any(not wait.brokers for wait in migrating)
+    return f"{'KRaft controller' if is_kraft else 'broker'} {status.controller}"
 
 
 def _executor(status: Status) -> str:

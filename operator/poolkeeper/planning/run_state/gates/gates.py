@@ -100,11 +100,22 @@ def at_this_time(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait,
 
 def controller(cluster: Cluster) -> tuple[Wait, ...]:
     """Return why the controller cannot be trusted with a request now."""
-    if cluster.controller.kraft:
-        return (Wait(WaitReason.KRAFT_MIGRATION),)
+    if migrating := kraft_migration(cluster):
+        return migrating
     if cluster.controller.broker is None:
         return (Wait(WaitReason.NO_CONTROLLER),)
     return epoch_behind(cluster)
+
+
+def kraft_migration(cluster: Cluster) -> tuple[Wait, ...]:
+    """Tell of a migration to KRaft, and of the broker that is the controller nevertheless.
+
+    A KRaft controller has an id that no broker has.
+    """
+    if not cluster.controller.kraft:
+        return ()
+    elected = tuple(broker for broker in cluster.brokers if broker == cluster.controller.broker)
+    return (Wait(WaitReason.KRAFT_MIGRATION, brokers=elected),)
 
 
 def epoch_behind(cluster: Cluster) -> tuple[Wait, ...]:
@@ -158,9 +169,10 @@ def hazards(cluster: Cluster, moves: Sequence[Move] = ()) -> tuple[Wait, ...]:
     controller while it starts; a request may make such nodes, or lose data. A replica in sync that
     is not in its list would be forgotten, and so, on 2.3 and earlier, would a move without its
     request. Where states are of later epochs, controllers fail over every move under way. `moves`:
-    those of a plan whose request may be gone.
+    those of a plan whose request may be gone. Who replaces a KRaft controller has two at work.
     """
-    reasons = [
+    reasons = list(kraft_migration(cluster))
+    reasons += [
         Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
         for name, why in sorted(cluster.damaged.items())
     ]

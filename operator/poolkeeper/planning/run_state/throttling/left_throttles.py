@@ -52,6 +52,7 @@ def find(
     )
     unused = {*topics, *brokers} - {*ours.topics, *ours.brokers}
     return LeftThrottles(
+        migrating=cluster.controller.kraft,
         ours=ours,
         recorded=Throttled(
             tuple(sorted(name for name, each in topics.items() if each.live is not None)),
@@ -132,6 +133,8 @@ def waits(left: LeftThrottles) -> tuple[Wait, ...]:
 
 def waits_for_ours(left: LeftThrottles) -> tuple[Wait, ...]:
     """Name the throttles that runs of ours left; those in hidden configs with what hides them."""
+    if left.migrating:
+        return _named(WaitReason.THROTTLES_LEFT_TO_KRAFT, left.ours)
     hidden = {each.entity for each in left.hidden}
     readable = Throttled(
         tuple(topic for topic in left.ours.topics if topic not in hidden),

@@ -47,6 +47,13 @@ def move(number=0, path=((1, 2), (3, 2)), urgency=4) -> Move:
             cluster(controller=Controller(1, 5, 5, kraft=True)),
             HEALTHY,
             (),
+            (Wait(R.KRAFT_MIGRATION, brokers=(1,)),),
+            id="kraft-reverted",
+        ),
+        pytest.param(
+            cluster(controller=Controller(3000, 5, 5, kraft=True)),
+            HEALTHY,
+            (),
             (Wait(R.KRAFT_MIGRATION),),
             id="kraft",
         ),

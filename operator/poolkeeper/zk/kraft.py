@@ -1,0 +1,19 @@
+"""Whether the cluster migrates to KRaft, or has: no write of ours may go to Kafka's nodes then.
+
+The KRaft controller claims the cluster in `/controller`, as a node that no session holds, and keeps
+in `/migration` how far it is. From then on it writes its state to ZooKeeper and reads nothing of
+what others write there. Who deletes its `/controller` lets a broker become a second controller.
+"""
+
+from poolkeeper.zk import znodes
+from poolkeeper.zk.client.nodes import UNREADABLE
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.codecs.kafka_nodes import ControllerNode
+
+
+def is_migrating(session: Session) -> bool:
+    """Whether a KRaft controller leads; what an ACL hides or nobody can decode says nothing."""
+    paths = (znodes.CONTROLLER, znodes.MIGRATION)
+    found = session.read_many(paths, unreadable=UNREADABLE)
+    bodies = [None if node is None or node is UNREADABLE else node.data for node in found]
+    return ControllerNode.is_kraft(*bodies)

@@ -121,6 +121,17 @@ def test_a_cluster_that_takes_too_long_is_given_up(zookeeper, chroot, lake: Lake
     assert (done.status, done.reason) == ("failed", "not read within 0 s")
 
 
+def test_of_a_cluster_that_migrates_to_kraft_it_is_said(
+    zookeeper, chroot, lake: Lake, tmp_path
+) -> None:
+    with bare_cluster(zookeeper, chroot, tmp_path) as bare:
+        bare.put("/migration", {"version": 0, "kraft_controller_id": 3000})
+        manifests.write(lake, [declared("leaving", chroot)])
+        done = snapshot.perform(task(lake, "leaving"), InProcess.storage).outcome
+    assert done.status == "ok"
+    assert done.reason.startswith("the cluster is migrating to KRaft")
+
+
 CASE = cases.named((clusters.desired(24), clusters.cluster(300, brokers=24)), "main")
 
 

@@ -104,6 +104,8 @@ def stays(sandbox: Sandbox, folder: Path) -> None:
     said = " ".join(run("status", "-f", folder).out.split())
     assert "left throttles on topic t and brokers 1, 2" in said
     assert "kafka-configs --alter --delete-config" in said
+    seen = run("snapshot", "-f", folder, "--out", folder.parent / "snapshot.json")
+    assert (seen.code, MIGRATING in seen.err) == (0, True), seen
     refused = run("repair", "-f", folder, "--yes")
     assert (refused.code, MIGRATING in refused.err) == (1, True), refused
 

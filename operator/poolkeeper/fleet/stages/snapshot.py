@@ -115,6 +115,9 @@ class SnapshotTask:
     deadline_s: float = 300.0
 
 
+_MIGRATING = "the cluster is migrating to KRaft: what ZooKeeper says may be behind"
+
+
 @frozen
 class _ClusterSnapshot:
     cluster: Cluster
@@ -228,6 +231,8 @@ def _observe(
         return found.cluster
 
     observed = observe_cluster(ZooKeeperView(session), desired, task.now_ms, enriched)
+    if observed.cluster.controller.kraft:
+        remarks.append(_MIGRATING)
     return _ClusterSnapshot(observed.cluster, observed.records, observed.gone, tuple(remarks))
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from poolkeeper import wording
 from poolkeeper.brokers import enrich
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters.targets import Target
@@ -17,6 +18,7 @@ from poolkeeper.model.readings import NodeNote
 from poolkeeper.model.specs import LoadSource
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.model.versions import observed_problem
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.reconcile import config_checks
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.reading import observe
@@ -112,10 +114,14 @@ def read_cluster(session: Session, target: Target, *, sizes: bool = True) -> Rea
 
 
 def left_out(cluster: Cluster) -> tuple[str, ...]:
-    """Return a warning for each topic that is there, and of which the cluster tells nothing."""
+    """Return a warning for each topic that is there, and of which the cluster tells nothing.
+
+    And one for a cluster that migrates to KRaft: ZooKeeper may be behind.
+    """
+    migrating = wording.sentences(gates.kraft_migration(cluster))
     damaged = [f"topic {name} is left out: {why}" for name, why in sorted(cluster.damaged.items())]
     torn = [f"topic {name} is left out: it changed while it was read" for name in cluster.torn]
-    return (*damaged, *sorted(torn))
+    return (*migrating, *damaged, *sorted(torn))
 
 
 class ClusterEnricher:

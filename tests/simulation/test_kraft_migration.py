@@ -148,6 +148,16 @@ def test_what_is_left_of_an_ended_run_is_taken_off_after_a_revert() -> None:
     assert cluster.rates() == []
 
 
+@pytest.mark.parametrize("passes", PASSES[::12])
+def test_a_claim_that_cannot_be_read_is_one_as_long_as_there_is_a_migration(passes: int) -> None:
+    cluster, executor = claimed_after(passes)
+    cluster.set("/controller", b"no JSON")
+    executor.at_rest = lambda _: len(executor.seen) == passes + 2 * LATER
+    executor.finish()
+    assert [*cluster.written()] == []
+    assert has(executor.seen[-1].waits, WaitReason.KRAFT_MIGRATION)
+
+
 def test_requests_of_others_stay_as_they_are() -> None:
     cluster = Migrating("3.9.2")
     cluster.claim()

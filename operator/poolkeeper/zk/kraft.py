@@ -12,8 +12,8 @@ from poolkeeper.zk.codecs.kafka_nodes import ControllerNode
 
 
 def is_migrating(session: Session) -> bool:
-    """Whether a KRaft controller leads; what an ACL hides or nobody can decode says nothing."""
+    """Whether a KRaft controller leads; a migration that cannot be read counts as under way."""
     paths = (znodes.CONTROLLER, znodes.MIGRATION)
     found = session.read_many(paths, unreadable=UNREADABLE)
-    bodies = [None if node is None or node is UNREADABLE else node.data for node in found]
-    return ControllerNode.is_kraft(*bodies)
+    controller, migration = (None if node is None else node.data for node in found)
+    return ControllerNode.is_kraft(controller, migration)

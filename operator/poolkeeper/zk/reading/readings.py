@@ -350,14 +350,14 @@ def _reassignment(
 
 
 def _controller(admin: Admin, notes: list[NodeNote]) -> Controller:
-    """Return the controller; an undecodable node counts as absent."""
+    """Return the controller; an undecodable node counts as absent, and as no end of a migration."""
     nodes = (znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.MIGRATION)
     data = [None if (node := admin.nodes[path]) is None else node.data for path in nodes]
     try:
         controller = ControllerNode.decode(*data)
     except Refused as damage:
         notes.append(NodeNote(znodes.CONTROLLER, f"{damage}, here or in {znodes.CONTROLLER_EPOCH}"))
-        controller = Controller()
+        controller = Controller(kraft=ControllerNode.is_kraft(data[0], data[2]))
     return replace(controller, epoch_version=_version(admin.nodes[znodes.CONTROLLER_EPOCH]))
 
 

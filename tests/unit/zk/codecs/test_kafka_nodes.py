@@ -316,6 +316,7 @@ def test_foreign_requests(
 )
 def test_controllers(nodes: tuple[bytes | None, ...], controller: Controller) -> None:
     assert ControllerNode.decode(*nodes) == controller
+    assert ControllerNode.is_kraft(nodes[0], nodes[2]) is controller.kraft
 
 
 @pytest.mark.parametrize("epoch", [b"", b"x", b'"1"', b"-1", "١".encode()])

@@ -13,7 +13,7 @@ from poolkeeper.cli.main import main
 from poolkeeper.model.versions import records_moves
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import body_of
 from poolkeeper.sandbox import spread
-from real.support import REQUEST, create, kazoo
+from real.support import REQUEST, create, declare, history, kazoo, last_zxid, of_path, run
 
 pytestmark = pytest.mark.long
 MARKERS = "/admin/delete_topics"
@@ -46,3 +46,21 @@ def test_an_empty_broker_of_the_missing_id_ends_a_deletion(
         sandbox.add_broker(replace(spread(1)[0], id=99))
         until(lambda: not zookeeper.get_children(MARKERS), "the deletion's end", 30)
         assert not zookeeper.exists(node)
+
+
+@pytest.mark.parametrize("version", ["3.9.2", *soak("2.8.2", "2.0.1")])
+def test_a_deletion_that_the_controller_takes_back_is_asked_for_once_and_told(
+    fresh_kafka, topic_name, version, tmp_path
+):
+    sandbox = fresh_kafka(version, brokers=1, settings=(("delete.topic.enable", "false"),))
+    pools = {"p": {"brokers": {"ids": [1]}}}
+    topic = {"pool": "p", "partitions": 1, "replicationFactor": 1, "deletionPolicy": "Delete"}
+    folder = tmp_path / "manifests"
+    declare(folder, sandbox, pools, {topic_name: topic})
+    assert run("apply", "-f", folder, "--yes").code == 0
+    declare(folder, sandbox, pools, {})
+    since = last_zxid(sandbox)
+    left = run("apply", "-f", folder, "--yes", "--prune")
+    assert (left.code, "delete.topic.enable=false" in left.err) == (4, True), left
+    marked = of_path(history(sandbox, since), f"{MARKERS}/{topic_name}")
+    assert [change.kind for change in marked] == ["CREATE", "DELETE"]

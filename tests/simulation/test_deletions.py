@@ -7,10 +7,15 @@ import pytest
 
 from builders import desired, pool_spec, topic_spec
 from poolkeeper.errors import Refused, Stale
-from poolkeeper.model.desired import Claim
+from poolkeeper.model.desired import Claim, Desired
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import DeleteTopic
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.model.topology import Cluster, ReassignmentEntry
+from poolkeeper.planning.planner import make_plan
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
@@ -18,6 +23,7 @@ from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind
 from poolkeeper.sandbox.fake_zookeeper.faults import Call
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import apply, znodes
+from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.journal import journal
 from poolkeeper.zk.journal.journal import Journal
 from poolkeeper.zk.reading import observe
@@ -147,3 +153,53 @@ def test_nothing_is_asked_of_a_topic_made_again_since_it_was_observed(
             write(held, observed)
     assert not cluster.exists(znodes.deletion("t"))
     assert not cluster.exists(znodes.REASSIGNMENT)
+
+
+def undeletable(wanted: Desired, *, by_person: bool = False) -> tuple[SimulatedCluster, Executor]:
+    """Brokers that run with delete.topic.enable=false, and whose topic t is to be deleted."""
+    spec = SimulationSpec(spread(2), kafka="3.9.2", deletes_topics=False)
+    cluster = SimulatedCluster(spec)
+    cluster.start()
+    Executor(cluster, replace(wanted, topics=(TOPIC,), doomed=frozenset())).finish()
+    executor = Executor(cluster, wanted)
+    if by_person:
+        session = FakeSession(cluster.server, cluster.clock)
+        view = ZooKeeperView(session)
+        executor.agreed = make_plan(wanted, view.observe("c").cluster, view.read_records())
+        session.close()
+    return cluster, executor
+
+
+def asked(executor: Executor) -> int:
+    did = (action for outcome in executor.seen for action in outcome.did)
+    return sum(action.kind is ActionKind.DELETE_TOPIC for action in did)
+
+
+DELETED = desired(
+    pool_spec("p", 1, 2, cluster="c"), name="c", doomed=frozenset({Claim("t", "shop/t")})
+)
+
+
+def test_a_deletion_that_the_controller_takes_back_is_asked_for_again_after_a_while() -> None:
+    cluster, executor = undeletable(DELETED)
+
+    def at_rest(outcome: Outcome) -> bool:
+        if len(executor.seen) == 100:
+            assert asked(executor) == 1
+            assert outcome.state is State.WAITING
+            assert Wait(WaitReason.DELETION_TAKEN_BACK, topic="t") in outcome.waits
+            cluster.simulation.world.deletes_topics = True
+        return not cluster.exists("/brokers/topics/t")
+
+    executor.at_rest = at_rest
+    executor.finish(passes_max=700)
+    assert asked(executor) == 2
+    assert len(executor.seen) > 500
+
+
+def test_of_a_plan_that_a_person_confirmed_it_is_left_undone() -> None:
+    _, executor = undeletable(DELETED, by_person=True)
+    executor.at_rest = lambda outcome: outcome.state is State.CONVERGED
+    executor.finish(passes_max=30)
+    assert asked(executor) == 1
+    assert Action(ActionKind.DELETION_TAKEN_BACK, topic="t") in executor.seen[-1].did

@@ -21,6 +21,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import Cluster, TopicPartition, with_torn_as_before
 from poolkeeper.planning.run_state import unclean_elections
+from poolkeeper.planning.run_state.deletions import AskedDeletion
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState
@@ -150,6 +151,8 @@ class PassMemory:
     told_approval: str = ""
     """The hash of the approved plan that was told last."""
     deletions: deque[Deletion] = field(default_factory=lambda: deque(maxlen=100))
+    asked_deletions: dict[str, AskedDeletion] = field(default_factory=dict)
+    """What was asked for last, by topic."""
     has_begun: bool = False
     wrote_early: bool = False
     """Whether the last pass wrote creations, partitions or configs, and so came to nothing else."""
@@ -192,6 +195,7 @@ class PassMemory:
         self.disks = SeenDisks()
         self.copies = CopyMemory()
         self.configs = ConfigMemory()
+        self.asked_deletions = {}
         self.gone, self.gone_read_ms = None, 0
         self.unheard_since_ms = None
         self.punctuality.at_ms = 0

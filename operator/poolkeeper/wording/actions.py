@@ -3,7 +3,15 @@
 from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.wording.pieces import STALE, UNNOTICED, between_log_dirs, counted, few_of, were
+from poolkeeper.wording.pieces import (
+    STALE,
+    UNNOTICED,
+    between_log_dirs,
+    counted,
+    deletion_taken_back,
+    few_of,
+    were,
+)
 
 
 def action_text(action: Action) -> str:
@@ -141,6 +149,7 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.CONFIG_REFUSED: lambda action: (
         f"left undone: the config of topic {action.topic} is refused; `poolkeeper plan` says why"
     ),
+    _A.DELETION_TAKEN_BACK: lambda action: deletion_taken_back(action.topic),
     _A.STEP_OUTDATED: lambda action: (
         f"left undone: topic {action.topic} changed since the plan was made"
     ),

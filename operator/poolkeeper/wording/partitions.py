@@ -10,6 +10,7 @@ from poolkeeper.wording.pieces import (
     amount_on_broker,
     brokers_are,
     counted,
+    deletion_taken_back,
     few_of,
     joined,
     lack,
@@ -109,6 +110,9 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.TOPIC_QUEUED_FOR_DELETION: lambda wait: (
         f"{few_of(wait.partitions)}: topic {wait.topic} is being deleted"
+    ),
+    _R.DELETION_TAKEN_BACK: lambda wait: (
+        f"{deletion_taken_back(wait.topic)}; it is asked for again every 10 minutes"
     ),
     _R.DELETION_AWAITS_BROKERS: _held_up_deletion,
     _R.PARTITION_STATE_UNKNOWN: lambda wait: (

@@ -71,3 +71,12 @@ def mode_line(cluster: str) -> str:
     """Return the command that lets a cluster be written to."""
     patch = '{"spec":{"mode":"Apply"}}'
     return f"kubectl patch kafkacluster {cluster} --type=merge -p '{patch}'"
+
+
+def deletion_taken_back(topic: str) -> str:
+    """Tell of a deletion that came to nothing."""
+    return (
+        f"topic {topic} was to be deleted, the request is gone and the topic is not: a controller"
+        " that runs with delete.topic.enable=false takes such requests back (set it on all brokers"
+        " and restart them)"
+    )

@@ -25,6 +25,7 @@ _LEFT = frozenset(
         ActionKind.THROTTLES_LEFT_TO_KRAFT,
         ActionKind.LEFT_TO_OTHERS,
         ActionKind.LEADERS_KEPT,
+        ActionKind.DELETION_TAKEN_BACK,
         ActionKind.STEP_OUTDATED,
         ActionKind.CONFIG_REFUSED,
     )

@@ -83,6 +83,8 @@ class ActionKind(StrEnum):
     """Throttles of the run that somebody had removed were set again on `count` entities."""
     CONFIG_REFUSED = "ConfigRefused"
     """The config of `topic` was not written, as it is refused."""
+    DELETION_TAKEN_BACK = "DeletionTakenBack"
+    """The marker by which `topic` was to be deleted is gone, and the topic is still there."""
     STEP_OUTDATED = "StepOutdated"
     """The step for `topic` was not taken: the topic changed since the plan was made."""
 

@@ -219,6 +219,8 @@ class WaitReason(StrEnum):
     """`brokers` are not live; the move to them cannot begin."""
     TOPIC_QUEUED_FOR_DELETION = "TopicQueuedForDeletion"
     """`topic`, with `partitions` that are to be moved, is being deleted."""
+    DELETION_TAKEN_BACK = "DeletionTakenBack"
+    """The marker by which `topic` was to be deleted is gone, and the topic is still there."""
     DELETION_AWAITS_BROKERS = "DeletionAwaitsBrokers"
     """`topic` is being deleted, and `brokers`, which are not live, hold that up."""
     PARTITION_STATE_UNKNOWN = "PartitionStateUnknown"

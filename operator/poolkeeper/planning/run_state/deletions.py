@@ -5,13 +5,42 @@ deleted. A broker that is not live holds that up; so does one that never was, to
 under way when the topic was marked. No controller ends such a deletion, an election does not help,
 and the API refuses to move what is being deleted. A broker that starts under the missing id ends
 it within a second, with its data or empty (tried on 3.9.2, 2.8.2 and 2.0.1).
+
+A controller with `delete.topic.enable=false` takes the marker away at once and does nothing else.
+Until then a deletion keeps its marker, also over failovers, and the marker goes last.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
+
+ASK_AGAIN_MS = 600_000
+"""After which time a deletion is asked for again that was taken back."""
+
+
+SURE_MS = 3_000
+"""How long after it was asked for a deletion may be seen to end: the topic just read, no marker."""
+
+
+@frozen
+class AskedDeletion:
+    """When a topic was marked for deletion, in milliseconds since 1970, and which one it was."""
+
+    at_ms: int
+    created_zxid: int | None
+
+
+def taken_back(
+    asked: Mapping[str, AskedDeletion], cluster: Cluster, topic: str, now_ms: int
+) -> bool:
+    """Whether this topic, which has no marker, was marked not long ago."""
+    before, there = asked.get(topic), cluster.topics.get(topic)
+    if before is None or there is None or now_ms - before.at_ms >= ASK_AGAIN_MS:
+        return False
+    return before.created_zxid == there.created_zxid
 
 
 def awaited_brokers(cluster: Cluster, topic: str) -> Replicas:

@@ -9,7 +9,7 @@ early steps gives its turn to the rest: the next one writes early steps only if 
 nothing is due late.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from poolkeeper.errors import DamagedNode
 from poolkeeper.frozen import frozen
@@ -21,6 +21,7 @@ from poolkeeper.model.execution.waits import Wait, damage_wait, has
 from poolkeeper.model.plans import CreateTopic, DeleteTopic, ElectLeaders, Plan, SetConfig, Step
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
+from poolkeeper.planning.run_state import deletions
 from poolkeeper.planning.run_state.gates import stray_logs
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
@@ -144,6 +145,9 @@ def _do_late(context: PassContext, due: DuePlan, cluster: Cluster, early: Result
     namespaces = namespaces_of_doomed(desired)
     deleting = authority.may_delete(plan, namespaces, memory.deletions, context.now_ms())
 
+    def is_taken_back(topic: str) -> bool:
+        return deletions.taken_back(memory.asked_deletions, cluster, topic, context.now_ms())
+
     def hold(step: Step) -> Wait | None:
         if isinstance(step, ElectLeaders) and cluster.restart_locked:
             lock = desired.cluster.execution.restart_lock
@@ -155,6 +159,8 @@ def _do_late(context: PassContext, due: DuePlan, cluster: Cluster, early: Result
             allowed = step.topic in deleting
         if not allowed:
             return steps.needs_approval(step)
+        if isinstance(step, DeleteTopic) and is_taken_back(step.topic):
+            return Wait(WaitReason.DELETION_TAKEN_BACK, topic=step.topic)
         return stray_logs.endangered_by_step(step, cluster, desired)
 
     memory.note_electing(electing=cluster.electing, now_ms=context.now_ms())
@@ -172,10 +178,24 @@ def _do_late(context: PassContext, due: DuePlan, cluster: Cluster, early: Result
     waits = tuple(dict.fromkeys(result.waits))
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)
+    vain = _in_vain(context, waits) if due.by_person else ()
+    waits = tuple(wait for wait in waits if wait not in vain)
     state = State.WAITING if waits else State.CONVERGED
     given_up = (*_waits_for_others(plan, cluster), *_outdated_steps(plan, cluster))
     given_up += tuple(_refused_configs(plan, cluster)) if due.by_person else ()
+    given_up += tuple(Action(ActionKind.DELETION_TAKEN_BACK, topic=wait.topic) for wait in vain)
     return Outcome(state, given_up, waits, plan)
+
+
+def _in_vain(context: PassContext, waits: Iterable[Wait]) -> tuple[Wait, ...]:
+    """Return the waits for deletions that were taken back for sure; a loop asks again later."""
+    asked, now_ms = context.memory.asked_deletions, context.now_ms()
+    return tuple(
+        wait
+        for wait in waits
+        if wait.reason is WaitReason.DELETION_TAKEN_BACK
+        and now_ms - asked[wait.topic].at_ms >= deletions.SURE_MS
+    )
 
 
 def _outdated_steps(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:

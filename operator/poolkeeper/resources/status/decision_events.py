@@ -34,6 +34,7 @@ _WARNINGS = frozenset(
         *(_A.STALE_REQUEST_WITHDRAWN, _A.UNNOTICED_REQUEST_WITHDRAWN, _A.FOREIGN_MOVE_CANCELLED),
         *(_A.CONTROLLER_WOKEN, _A.CONTROLLER_FAILOVER, _A.ORPHANED_MOVES_FINISHED),
         _A.UNCLEAN_ELECTION,
+        *(_A.MOVES_LEFT_TO_KRAFT, _A.THROTTLES_LEFT_TO_KRAFT),
     )
 )
 """What was done about something that went wrong, or that somebody else did."""

@@ -31,7 +31,7 @@ class SimulationSpec:
 
     `directories` is how many log directories each broker has, but for the brokers of
     `directories_of`, whose paths are given; `seed` decides what is chance. `throttled_part`: how
-    much of the rate of a throttle brokers let through.
+    much of the rate of a throttle brokers let through. `deletes_topics`: `delete.topic.enable`.
     """
 
     brokers: tuple[BrokerSpec, ...] = spread(3)
@@ -42,6 +42,7 @@ class SimulationSpec:
     directories: int = 2
     directories_of: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     throttled_part: float = 1.0
+    deletes_topics: bool = True
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class Simulation:
         self.spec = spec
         self.profile = Profile.of(spec.kafka)
         self.world = World(clock, self.profile, choices or Randomness(spec.seed))
+        self.world.deletes_topics = spec.deletes_topics
         self.brokers: dict[int, SimulatedBroker] = {}
         self.surroundings = Surroundings()
         self.transfers = Transfers(clock, self)

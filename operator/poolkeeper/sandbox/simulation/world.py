@@ -80,6 +80,7 @@ class World:
     def __init__(self, clock: Clock, profile: Profile, choices: Randomness) -> None:
         self.clock = clock
         self.profile = profile
+        self.deletes_topics = True
         self.choices = choices
         self.notes: list[str] = []
         self.listeners: dict[int, Listener] = {}

@@ -1,6 +1,9 @@
 """Rules about whose a Kafka topic is: of Topics that go, have no right to it, or share its name."""
 
+from poolkeeper import wording
 from poolkeeper.model.desired import Claim
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import DeletionPolicy, KafkaClusterSpec, Mode, TopicSpec
@@ -43,8 +46,18 @@ def if_deleting(at: TopicSituation) -> ReadyCondition | None:
             message = f"{approval_text(at)} to delete Kafka topic {at.spec.topic}; {keep}"
         elif problem := _why_kept(at):
             message = f"{problem.message}; {keep}"
+        elif wait := _waits_for(at, WaitReason.DELETION_TAKEN_BACK):
+            message = f"{wording.sentence(wait)}; {keep}"
+        elif wait := _waits_for(at, WaitReason.DELETION_AWAITS_BROKERS):
+            message = wording.sentence(wait)
     message += kept_by_others(at.resource.keepers)
     return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
+
+
+def _waits_for(at: TopicSituation, reason: WaitReason) -> Wait | None:
+    """Return what holds up the deletion of the Kafka topic, if this does."""
+    of_topic = (wait for wait in at.outcome.waits if wait.topic == at.spec.topic)
+    return next((wait for wait in of_topic if wait.reason is reason), None)
 
 
 def _why_kept(at: TopicSituation) -> PlanProblem | None:

@@ -162,7 +162,7 @@ def deletions_changed(controller: ActiveController) -> Steps:
     """Begin to delete the topics that are marked."""
     marked = controller.client.children(DELETIONS, watch_deletions(controller)) or ()
     for name in marked:
-        if name not in controller.topics:
+        if name not in controller.topics or not controller.world.deletes_topics:
             controller.write_many([DeleteNode(f"{DELETIONS}/{name}")])
             yield
         elif name not in controller.deleting:

@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from unit.resources.bodies import kafka, kafka_cluster, kafka_topic, pool, topic
@@ -88,6 +90,38 @@ def test_a_topic_that_is_being_deleted(cluster: CustomResource, owner: str, mess
     found = told(objects, what, at_rest(place, what))[ORDERS]["conditions"]
     expected = message.replace("HASH", planned(place, what).hash)
     assert found == conditions("Busy", "Deleting", expected)
+
+
+@pytest.mark.parametrize(
+    ("wait", "said", "tail"),
+    [
+        pytest.param(
+            Wait(WaitReason.DELETION_TAKEN_BACK, topic="orders"),
+            "topic orders was to be deleted, the request is gone and the topic is not",
+            KEEP,
+            id="taken-back",
+        ),
+        pytest.param(
+            Wait(WaitReason.DELETION_AWAITS_BROKERS, topic="orders", brokers=(3,)),
+            "topic orders is being deleted, and broker 3 is not live",
+            "an empty broker of the same id does as well",
+            id="held-up",
+        ),
+        pytest.param(
+            Wait(WaitReason.DELETION_TAKEN_BACK, topic="other"),
+            "Kafka topic orders is being deleted",
+            "Kafka topic orders is being deleted",
+            id="of-another",
+        ),
+    ],
+)
+def test_what_holds_the_deletion_up_is_said(wait: Wait, said: str, tail: str) -> None:
+    objects = (AUTO, *POOLS, GOING)
+    what = seen(kafka([IN_FAST]), orders="shop/orders")
+    outcome = at_rest(assemble(objects)["main"], what, wait)
+    message = told(objects, what, outcome)[ORDERS]["conditions"][0]["message"]
+    assert message.startswith(said)
+    assert message.endswith(tail)
 
 
 @pytest.mark.parametrize(

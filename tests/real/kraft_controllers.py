@@ -16,7 +16,7 @@ from poolkeeper.sandbox.servers import artifacts
 from real.support import kazoo
 
 ID = 3000
-_FORMAT_S = 60
+_TOOL_S = 60
 _LISTENERS = {
     "controller.listener.names": "CONTROLLER",
     "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
@@ -35,6 +35,7 @@ class KraftController:
 
     sandbox: Sandbox
     process: subprocess.Popen[bytes]
+    java: tuple[str, ...]
 
     @classmethod
     def start(cls, sandbox: Sandbox, port: int, folder: Path) -> Self:
@@ -56,14 +57,17 @@ class KraftController:
         config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         with kazoo(sandbox.connect) as client:
             cluster = json.loads(client.get("/cluster/id")[0])["id"]
-        storage = ("kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config))
         command = (*java, "-cp", f"{jars}/*")
-        subprocess.run([*command, *storage], check=True, capture_output=True, timeout=_FORMAT_S)
+        _run(*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config))
         with (folder / "kraft.log").open("wb") as log:
             process = subprocess.Popen(
                 [*command, "kafka.Kafka", str(config)], stdout=log, stderr=subprocess.STDOUT
             )
-        return cls(sandbox, process)
+        return cls(sandbox, process, command)
+
+    def run(self, *words: str) -> None:
+        """Run one of Kafka's tools, by the name of its class."""
+        _run(*self.java, *words)
 
     def leads(self) -> bool:
         """Whether `/controller` is its own."""
@@ -80,3 +84,8 @@ class KraftController:
     def end(self) -> None:
         self.process.kill()
         self.process.wait(60)
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_TOOL_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

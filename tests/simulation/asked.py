@@ -26,6 +26,7 @@ class AskedBrokers(SimulatedBrokerClient):
     requests: list[MoveRequest] = field(default_factory=list)
     checks: list[list[ConfigCheck]] = field(default_factory=list)
     checks_are_lost: bool = False
+    refuses_moves: bool = False
 
     def move_log_dirs(
         self, broker: int, targets: Mapping[TopicPartition, str]
@@ -34,6 +35,8 @@ class AskedBrokers(SimulatedBrokerClient):
         if simulation.brokers[broker].alive:
             rate = simulation.rates_of(broker).get(DIRECTORY_RATE)
             self.requests.append(MoveRequest(broker, dict(targets), rate))
+        if self.refuses_moves:
+            return dict.fromkeys(targets, "LOG_DIR_NOT_FOUND")
         return super().move_log_dirs(broker, targets)
 
     def refused_configs(

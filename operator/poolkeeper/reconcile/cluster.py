@@ -26,6 +26,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
+from poolkeeper.planning.run_state.progress import held_copies
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.reconcile import adoption, clock_jumps, config_checks, steps_during_run
 from poolkeeper.reconcile.act import run_end
@@ -117,12 +118,13 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
         return run_end.hold(context, run, document)
     view = observe_run(context, desired, run, document)
     while True:
+        now_ms = context.now_ms()
         at = RunSituation(
             run=run,
             document=document,
             view=view,
             desired=desired,
-            now_ms=context.now_ms(),
+            now_ms=now_ms,
             paused=guard.paused,
             rate_known=guard.rate_known,
             asks_brokers=context.brokers is not None,
@@ -131,6 +133,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             throttles=context.memory.throttles,
             copies=context.memory.copies,
             electing_since_ms=context.memory.electing_since_ms,
+            held=held_copies.held(context.memory.copy_holds, copies_of(document.plan), now_ms),
         )
         decision = runs.decide(at)
         if not isinstance(decision, NeededInput):

@@ -4,7 +4,7 @@ The memory is a convenience. A process that starts anew knows less of the progre
 brokers again, but it makes the same decisions.
 """
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from poolkeeper.planning.run_state import unclean_elections
 from poolkeeper.planning.run_state.deletions import AskedDeletion
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
+from poolkeeper.planning.run_state.progress.held_copies import Asks, Holds
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState
 from poolkeeper.planning.run_state.progress.move_progress import (
     DONE_IN_ONE,
@@ -72,8 +73,8 @@ class CopyMemory:
     """What a process knows of its run's moves between log directories.
 
     `sizes`: what brokers said at `asked_ms`; 0 if they are to be asked again. `progress`: how far
-    each move is. `pending`: whether some had not begun when they were looked at last. `refusals`:
-    how often brokers refused a move, by its position. `silent_since_ms`: since when a live broker
+    each move is. `pending`: whether some had not begun when they were looked at last. `asks`: what
+    came of the requests of a move, by its position. `silent_since_ms`: since when a live broker
     does not say how far its copies are.
     """
 
@@ -81,7 +82,7 @@ class CopyMemory:
     sizes: Sizes = field(default_factory=lambda: Sizes({}))
     progress: tuple[CopyProgress, ...] = ()
     pending: bool = True
-    refusals: Counter[int] = field(default_factory=Counter)
+    asks: dict[int, Asks] = field(default_factory=dict)
     silent_since_ms: int | None = None
 
 
@@ -127,7 +128,7 @@ class PassMemory:
 
     Losing it costs time, and the count of recent deletions: a new process may delete as many topics
     again before it asks a person. It requests moves once more that it did not see begin, and that
-    somebody has cancelled.
+    somebody has cancelled, or that came to nothing before.
     """
 
     documents: dict[str, RunDocument] = field(default_factory=dict)
@@ -160,6 +161,8 @@ class PassMemory:
     orphans: SeenOrphans = field(default_factory=SeenOrphans)
     disks: SeenDisks = field(default_factory=SeenDisks)
     copies: CopyMemory = field(default_factory=CopyMemory)
+    copy_holds: Holds = field(default_factory=dict)
+    """The moves between log directories that earlier runs gave up."""
     configs: ConfigMemory = field(default_factory=ConfigMemory)
     gone: frozenset[int] | None = None
     """The brokers that counted as gone at `gone_read_ms`."""
@@ -194,6 +197,7 @@ class PassMemory:
         self.orphans = SeenOrphans()
         self.disks = SeenDisks()
         self.copies = CopyMemory()
+        self.copy_holds = {}
         self.configs = ConfigMemory()
         self.asked_deletions = {}
         self.gone, self.gone_read_ms = None, 0

@@ -102,6 +102,11 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f" {few_of(action.partitions)}, as `kafka-reassign-partitions --cancel` does: the run is"
         " stopped"
     ),
+    _A.LOG_DIR_MOVES_GIVEN_UP: lambda action: (
+        f"left alone: {few_of(action.partitions)} {were(action.partitions)} not moved between log"
+        " directories: brokers refused it, or somebody took it back, each time that it was asked"
+        " for; the broker's log tells"
+    ),
     _A.ORDER_REQUESTED: lambda action: (
         f"requested the former order of replicas of {counted(action.count, 'partition')}"
     ),

@@ -65,4 +65,9 @@ LOG_DIRS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.LOG_DIR_MOVE_REFUSED: lambda wait: (
         f"broker {joined(wait.brokers)} does not move {few_of(wait.partitions)}: {wait.detail}"
     ),
+    _R.LOG_DIR_MOVE_UNDONE: lambda wait: (
+        f"broker {joined(wait.brokers)} was asked {wait.count} times to move"
+        f" {few_of(wait.partitions)} to another log directory, and somebody takes that back each"
+        " time: find out who, or take the move out of what is declared"
+    ),
 }

@@ -21,6 +21,7 @@ _LEFT = frozenset(
         ActionKind.TOPIC_GONE,
         ActionKind.MOVES_UNSEEN,
         ActionKind.MOVES_LEFT_TO_KRAFT,
+        ActionKind.LOG_DIR_MOVES_GIVEN_UP,
         ActionKind.THROTTLES_STAY,
         ActionKind.THROTTLES_LEFT_TO_KRAFT,
         ActionKind.LEFT_TO_OTHERS,

@@ -53,6 +53,8 @@ class ActionKind(StrEnum):
     """The brokers were asked to cancel `count` moves of stage `stage`."""
     CANCELLED_BY_OTHERS = "CancelledByOthers"
     """Somebody else cancelled moves of `partitions`, of stage `stage`: the run is stopped."""
+    LOG_DIR_MOVES_GIVEN_UP = "LogDirMovesGivenUp"
+    """The run gave up `count` moves of `partitions` between log directories, asked for in vain."""
     ORDER_REQUESTED = "OrderRequested"
     """The order of replicas before the run was requested for `count` cancelled moves."""
     ELECTION_REQUESTED = "ElectionRequested"

@@ -282,6 +282,8 @@ class WaitReason(StrEnum):
     """`brokers` are not live; replicas of `partitions` are to move between their directories."""
     LOG_DIR_MOVE_REFUSED = "LogDirMoveRefused"
     """A broker refuses to move a replica; `detail` is its error."""
+    LOG_DIR_MOVE_UNDONE = "LogDirMoveUndone"
+    """`brokers` took `count` requests to move `partitions`: each time somebody took them back."""
     BROKERS_NOT_ASKED = "BrokersNotAsked"
     """The brokers' protocol is needed and no address of it is declared."""
     BROKERS_UNREACHABLE = "BrokersUnreachable"

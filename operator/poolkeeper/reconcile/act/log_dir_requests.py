@@ -11,7 +11,9 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.run_state.progress.held_copies import Asks, after_run, given_up
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.reconcile.act import keep_throttles
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
@@ -32,9 +34,10 @@ def carry_out(context: PassContext, at: RunSituation, decision: MoveLogDirs) -> 
     for broker in sorted({steps[n].broker for n in asked}):
         ours = [n for n in asked if steps[n].broker == broker]
         targets = {steps[n].name: steps[n].source if n in back else steps[n].target for n in ours}
-        done, refused = _ask(context, broker, targets, kind)
+        done, answers = _ask(context, broker, targets, kind)
         result += done
-        context.memory.copies.refusals.update(n for n in ours if steps[n].name in refused)
+        if not back:
+            _note_asks(context, {n: answers[steps[n].name] for n in ours if answers})
     if decision.begun and any(action.kind is kind for action in result.did):
         context.memory.copies.pending = True
         return progress_outcome(context, at.run, at.plan, *result.did)
@@ -44,7 +47,10 @@ def carry_out(context: PassContext, at: RunSituation, decision: MoveLogDirs) -> 
 def _ask(
     context: PassContext, broker: int, targets: Targets, kind: ActionKind
 ) -> tuple[Result, Mapping[TopicPartition, str]]:
-    """Ask one broker; return what came of it, and the replicas that it refuses to move."""
+    """Ask one broker; return what came of it, and its errors, empty for what it took.
+
+    There are none if it is away.
+    """
     assert context.brokers is not None, "decided only if brokers can be asked"
     context.access.confirm_holder()
     try:
@@ -55,7 +61,27 @@ def _ask(
     if count := len(targets) - len(refused):
         names = tuple(name for name in targets if name not in refused)
         result += Result((Action(kind, broker=broker, count=count, partitions=names),))
-    return result, refused
+    return result, {name: refused.get(name, "") for name in targets}
+
+
+def _note_asks(context: PassContext, errors: Mapping[int, str]) -> None:
+    asks = context.memory.copies.asks
+    for n, error in errors.items():
+        asks[n] = Asks(asks.get(n, Asks()).count + 1, error)
+
+
+def note_given_up(context: PassContext, plan: Plan) -> tuple[Action, ...]:
+    """Hold the moves that the run, which ends, has given up; tell of them."""
+    memory, steps = context.memory, copies_of(plan)
+    without = given_up(memory.copies.progress, memory.copies.asks)
+    if not without:
+        return ()
+    memory.copy_holds = after_run(
+        memory.copy_holds, steps, memory.copies.asks, without, context.now_ms()
+    )
+    names = tuple(steps[n].name for n in sorted(without))
+    kind = ActionKind.LOG_DIR_MOVES_GIVEN_UP
+    return (Action(kind, count=len(names), partitions=names),)
 
 
 def _refusal_waits(broker: int, refused: Mapping[TopicPartition, str]) -> Iterator[Wait]:

@@ -18,6 +18,7 @@ from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, waits_for_nodes
 from poolkeeper.reconcile import plan_to_approve
+from poolkeeper.reconcile.act import log_dir_requests
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
 from poolkeeper.reconcile.observe.run_view import look_at_copies, look_at_moves
 
@@ -63,7 +64,8 @@ def _remove(
         plan_to_approve.remember(context, None)  # what is left is another question
     finished, unseen = _finished(context, run, document.plan)
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
-    outcome = progress_outcome(context, run, document.plan, *unseen, *left, ended)
+    undone = log_dir_requests.note_given_up(context, document.plan)
+    outcome = progress_outcome(context, run, document.plan, *unseen, *undone, *left, ended)
     context.access.end_run(run, finished)
     context.memory.carried_out = None  # the history has one more
     return replace(outcome, state=State.STOPPED) if stopped else outcome

@@ -4,7 +4,7 @@
 are the actions that a decision found completed, to be reported.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from enum import Enum, auto
 
@@ -32,7 +32,7 @@ class RunSituation:
     the stage whose end was reported last, and how many of its partitions had arrived. `adapted_ms`:
     the time at which the adaptive throttle was last checked. `electing_since_ms`: since when a
     request for elections is there at every look. `throttles`: what is known of the run's. `copies`:
-    what is known of its moves between log directories.
+    what is known of its moves between log directories. `held`: those of them that are held.
     """
 
     run: Run
@@ -48,6 +48,7 @@ class RunSituation:
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
     copies: CopyMemory = field(default_factory=CopyMemory)
     electing_since_ms: int | None = None
+    held: Collection[int] = ()
 
     @property
     def plan(self) -> Plan:

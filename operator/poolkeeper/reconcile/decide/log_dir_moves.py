@@ -10,8 +10,9 @@ and two executors that send the same request do no harm.
 A copy is cancelled by asking for the directory that the replica is in: the broker drops the future
 log. That is done for a rollback. If the run ends for another reason, copies in flight arrive first.
 
-Nothing is waited for that cannot come. A move whose directory failed, whose replica is gone, or
-that its broker refused `REFUSALS_MAX` times is left alone; the next plan decides anew. A broker
+Nothing is waited for that cannot come. A move whose directory failed or whose replica is gone is
+left alone; the next plan decides anew. So is one that its broker refuses, or that somebody takes
+back, each time that it is asked for (`held_copies`). A broker
 that is not live is waited for until the run ends, because its copies go on when it is back. Once
 the run is to end, it is not.
 """
@@ -22,6 +23,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import Execution, Mode
 from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.progress import held_copies
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyLimits,
     CopyProgress,
@@ -46,7 +48,6 @@ from poolkeeper.reconcile.decide.in_flight import (
     waits_for_throttles,
 )
 
-REFUSALS_MAX = 5
 SILENCE_MS = 60_000
 """How long a live broker may say nothing of its copies before a run that is to end does so."""
 
@@ -85,7 +86,7 @@ def _begin(at: RunSituation) -> Decision | NeededInput:
         at.view.copies,
         at.view.cluster,
         limits_of(at.desired.cluster.execution),
-        _given_up(at),
+        _left_alone(at),
     )
     if _of(at, CopyState.IN_FLIGHT) and (not due or len(at.run.rates) > 1):
         return _watch(at, full)
@@ -163,16 +164,16 @@ def _is_settled(at: RunSituation) -> bool:
 def _open(at: RunSituation) -> bool:
     """Whether any move is still to begin or to arrive."""
     left = (CopyState.LEFT, CopyState.DONE)
-    given_up = _given_up(at)
+    without = _left_alone(at)
     return any(
-        p.state not in left and not (p.state is CopyState.PENDING and n in given_up)
+        p.state not in left and not (p.state is CopyState.PENDING and n in without)
         for n, p in enumerate(at.view.copies)
     )
 
 
-def _given_up(at: RunSituation) -> frozenset[int]:
-    """Return the moves that their brokers refuse again and again."""
-    return frozenset(n for n, times in at.copies.refusals.items() if times >= REFUSALS_MAX)
+def _left_alone(at: RunSituation) -> frozenset[int]:
+    """Return the moves that are not asked for, as that comes to nothing."""
+    return held_copies.given_up(at.view.copies, at.copies.asks).union(at.held)
 
 
 def _of(at: RunSituation, state: CopyState) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ early steps gives its turn to the rest: the next one writes early steps only if 
 nothing is due late.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from poolkeeper.errors import DamagedNode
 from poolkeeper.frozen import frozen
@@ -23,8 +23,9 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.run_state import deletions
 from poolkeeper.planning.run_state.gates import stray_logs
-from poolkeeper.planning.run_state.progress import step_progress
+from poolkeeper.planning.run_state.progress import held_copies, step_progress
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
+    CopyProgress,
     CopyState,
     classify_copies,
     copies_of,
@@ -86,11 +87,13 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
     moved = all(p.state in ENDED_STATES for p in classify_lazily(plan.moves, cluster))
     copies = classify_copies(copies_of(plan), cluster, {})
-    if moved and not any(p.state is CopyState.PENDING for p in copies):
+    held = held_copies.held(context.memory.copy_holds, copies_of(plan), context.now_ms())
+    if moved and all(p.state is not CopyState.PENDING or n in held for n, p in enumerate(copies)):
         unknown = tuple(_waits_for_copies(plan, cluster))
         if unknown:
             return Outcome(State.WAITING, waits=(*early.waits, *unknown), plan=plan)
-        return _do_late(context, due, cluster, early)
+        left = () if due.by_person else tuple(held[n] for n in _pending(copies))
+        return _do_late(context, due, cluster, early + Result(waits=left))
     if unseen := _unseen(plan, cluster):
         return Outcome(State.WAITING, waits=(*early.waits, *unseen), plan=plan)
     try:
@@ -105,6 +108,10 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
         return Outcome(State.WAITING, waits=(*early.waits, *decision.waits), plan=plan)
     approved_by = approver(authority, plan, context.trail, by_person=due.by_person)
     return begin_run(context, desired, plan, observed, approved_by)
+
+
+def _pending(copies: Sequence[CopyProgress]) -> Iterator[int]:
+    return (n for n, p in enumerate(copies) if p.state is CopyState.PENDING)
 
 
 def _unseen(plan: Plan, cluster: Cluster) -> tuple[Wait, ...]:

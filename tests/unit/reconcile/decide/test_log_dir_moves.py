@@ -1,6 +1,5 @@
 """What a pass decides about moves between log directories, and how brokers are asked."""
 
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -27,6 +26,7 @@ from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Execution, Mode, Throttle, ThrottleMode
 from poolkeeper.model.topology import Broker, Controller, LogDir, TopicPartition
+from poolkeeper.planning.run_state.progress.held_copies import ASKS_MAX, Asks
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyLimits,
     CopyProgress,
@@ -47,7 +47,7 @@ from poolkeeper.reconcile.decide.decisions import (
     MoveLogDirs,
     RunSituation,
 )
-from poolkeeper.reconcile.decide.log_dir_moves import REFUSALS_MAX, SILENCE_MS
+from poolkeeper.reconcile.decide.log_dir_moves import SILENCE_MS
 from poolkeeper.reconcile.observe.run_view import RunView
 from poolkeeper.reconcile.pass_memory import CopyMemory
 from unit.reconcile.situations import NOW_MS, RUN, desired
@@ -293,9 +293,24 @@ OTHER_LOOK = {"ending_read": True}
             id="no-brokers-to-ask",
         ),
         pytest.param(
-            situation(P, D, memory=CopyMemory(refusals=Counter({0: REFUSALS_MAX}))),
+            situation(P, D, memory=CopyMemory(asks={0: Asks(ASKS_MAX, "no")})),
             EnterPhase(Phase.ELECTING, Ending.FINISHED),
             id="refused-again-and-again",
+        ),
+        pytest.param(
+            situation(P, D, memory=CopyMemory(asks={0: Asks(ASKS_MAX)})),
+            EnterPhase(Phase.ELECTING, Ending.FINISHED),
+            id="taken-back-again-and-again",
+        ),
+        pytest.param(
+            situation(D, F, memory=CopyMemory(asks={1: Asks(ASKS_MAX)})),
+            MoveLogDirs(waits=(moving(1, 0),)),
+            id="one-in-flight-is-not-given-up",
+        ),
+        pytest.param(
+            replace(situation(P, P, **OTHER_LOOK), held={0}),
+            MoveLogDirs((1,)),
+            id="what-an-earlier-run-gave-up-is-left-alone",
         ),
         pytest.param(
             situation(
@@ -403,4 +418,4 @@ def test_a_broker_that_is_away_holds_up_no_other_and_refusals_are_counted():
     )
     assert found.waits == (Wait(WaitReason.UNAVAILABLE, detail="broker 1 is away"), refused)
     assert found.did == ()
-    assert context.memory.copies.refusals == {5: 1}
+    assert context.memory.copies.asks == {5: Asks(1, "no such directory")}

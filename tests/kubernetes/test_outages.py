@@ -262,6 +262,30 @@ class TestOneOperator:
         assert {topic: site.replicas(topic) for topic in topics} == homes
         assert not site.zookeeper.get_children("/admin/delete_topics")
         assert not {topic for topic, _ in site.requested()} & set(topics)
+        operator.stop()  # nobody declares them again, and another process does not await them
+        operator.start()
+
+    @pytest.mark.soak
+    def test_a_definition_that_is_replaced_moves_no_topic_before_it_is_declared_again(
+        self, site: Site, operator: OperatorProcess, topic_name: str
+    ) -> None:
+        """Its resources are gone with the old one, and the next sync brings them."""
+        everything = {"unmanagedTopics": "Manage", "defaultPool": "general"}
+        site.declare({"p": [1, 2, 3], "general": [4, 5, 6]}, **everything)
+        site.create("Topic", topic_name, in_pool("p"))
+        site.await_ready(("Topic", topic_name), THE_CLUSTER)
+        home = site.replicas(topic_name)
+        definition = str(CRDS / "topics.yaml")
+        site.plane.kubectl("replace", "--force", "--timeout=60s", "-f", definition)
+        until(lambda: log_lines(operator.log, "WARNING", "declared again"), "the log says so")
+        time.sleep(GRACE_S)
+        assert site.replicas(topic_name) == home
+        said = site.said(*THE_CLUSTER)
+        assert said.reason == "Waiting"
+        assert "before these are declared again" in said.message
+        site.create("Topic", topic_name, in_pool("p"))
+        site.await_ready(("Topic", topic_name), THE_CLUSTER)
+        assert site.replicas(topic_name) == home
 
     def test_a_zookeeper_that_is_away_in_mid_stage_is_said_and_waited_for(
         self, real_site: Site, operator: OperatorProcess, topic_name: str

@@ -5,7 +5,7 @@ events. One instance leads. All state that matters is in ZooKeeper and the API s
 
 Read `operator` (puts everything together), `watch` (kopf: fills the cache and wakes threads),
 `resource_cache` (the declared resources), `cluster_loops` (starts and ends a `cluster_loop` for
-each cluster), the folder `loops` (the passes of a loop), `settle_time` (how long resources may
-still be arriving), `rebalance_controller` (Rebalances; a `rebalance_entry` for each),
-`release_check`, and the folder `reporting` (statuses and events).
+each cluster), `removed_definitions` (what went with its CRD), the folder `loops` (the passes of a
+loop), `settle_time` (how long resources may still be arriving), `rebalance_controller` (Rebalances;
+a `rebalance_entry` for each), `release_check`, and the folder `reporting` (statuses and events).
 """

@@ -137,7 +137,7 @@ class ClusterLoop:
     @property
     def on_hold(self) -> bool:
         """Whether the declared state forbids the loop to start anything."""
-        return bool(self.assembly.hold) or self.assembly.abandoned
+        return bool(self.assembly.hold or self.assembly.abandoned)
 
     @property
     def session_id(self) -> int:

@@ -15,8 +15,9 @@ worked on.
 
 Removing our CRDs deletes all custom resources, but rarely means to delete Kafka topics. While a
 definition is being removed or is gone, loops start nothing, as if the Lease were unsure, and no
-topic is deleted for a resource that disappears with its definition. The first resources may be seen
-to go before the definition is. So deletions, like moves, wait until the declared state has settled.
+topic is deleted for a resource that disappears with its definition. The same holds for a while
+after it is back (`removed_definitions`). The first resources may be seen to go before the
+definition is. So deletions, like moves, wait until the declared state has settled.
 """
 
 import logging
@@ -28,6 +29,7 @@ from threading import Event
 from poolkeeper.controller.cluster_loop import ClusterLoop, ConnectorOf
 from poolkeeper.controller.loops.loop import desired_when_leaving, needs_new_connections
 from poolkeeper.controller.loops.news import rest_s
+from poolkeeper.controller.removed_definitions import RemovedDefinitions
 from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import PoolkeeperError
@@ -38,6 +40,7 @@ from poolkeeper.model.specs import KafkaClusterSpec, Mode
 from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly, assemble, seen_id
+from poolkeeper.resources.kinds.custom_resource import ObjectKey
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import Emit
 from poolkeeper.telemetry.health import ProcessHealth
@@ -81,7 +84,8 @@ class ClusterLoops:
     watched: tuple[str, ...] = ()
     emit: Emit = audit.discard
     _loops: dict[str, ClusterLoop] = field(default_factory=dict)
-    _crds_removed: str = ""
+    _removed: RemovedDefinitions = field(default_factory=RemovedDefinitions)
+    _told_removed: str = ""
     _ending: list[ClusterLoop] = field(default_factory=list)
 
     def work(self) -> None:
@@ -110,12 +114,15 @@ class ClusterLoops:
             self._end_all()
             self.reporter.drop_pending()
             self.assemblies = None
+            self._removed.forget()
             return
+        resources, labels = self.cache.contents()
         assemblies = assemble(
-            *self.cache.contents(),
+            resources,
+            labels,
             own_namespace=self.own_namespace,
             watched=self.watched,
-            abandoned=self._is_crd_being_removed(),
+            abandoned=self._abandoned([each.key for each in resources]),
         )
         for name in set(self._loops) - set(assemblies):
             self._leave(self._loops[name])
@@ -159,16 +166,19 @@ class ClusterLoops:
         cluster_loop = self._loops.get(name)
         return None if cluster_loop is None else cluster_loop.outcome
 
-    def _is_crd_being_removed(self) -> bool:
-        """Whether one of our CRDs is being removed; the last answer if the API server is away."""
+    def _abandoned(self, keys: Collection[ObjectKey]) -> str:
+        """Return why resources may be gone that nobody deleted; empty if none is.
+
+        If the API server is away, that is the last answer.
+        """
         try:
-            gone = self.crds_being_removed()
+            found = self._removed.look(keys, self.crds_being_removed())
         except PoolkeeperError:
-            return bool(self._crds_removed)
-        if gone and gone != self._crds_removed:
-            logger.warning("%s: nothing is begun, and no Kafka topic is deleted", gone)
-        self._crds_removed = gone
-        return bool(gone)
+            return self._told_removed
+        if found and found != self._told_removed:
+            logger.warning("%s", found)
+        self._told_removed = found
+        return found
 
     def is_current(self, cluster_loop: ClusterLoop) -> bool:
         """Whether this loop is still the current loop of its cluster."""

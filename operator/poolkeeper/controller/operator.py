@@ -110,7 +110,12 @@ class KubernetesSource:
     def crds_being_removed(self) -> str:
         """Return a sentence naming our kinds whose CRDs are being removed, or ""."""
         named = ", ".join(KINDS[kind] for kind in discovery.being_removed(self.api))
-        return f"the definitions of {named} are being removed" if named else ""
+        if not named:
+            return ""
+        return (
+            f"the definitions of {named} are being removed: nothing is begun, and no Kafka topic is"
+            " deleted"
+        )
 
     def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
         """List the resources of a kind in the namespaces that this operator manages."""

@@ -75,7 +75,7 @@ class Contents:
         self.objects: tuple[CustomResource, ...] = (CLUSTER,)
 
     def contents(self) -> tuple[Any, ...]:
-        return (self.objects,)
+        return self.objects, {}
 
 
 MOVING = Outcome(State.WAITING, progress=Progress("sha256:p", Phase.MOVING, 1, 0, 2, 2, 0, 10))

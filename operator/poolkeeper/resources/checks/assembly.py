@@ -64,7 +64,8 @@ class Assembly:
     `leaving`: the KafkaCluster is being deleted, so its run is to be ended. `verdicts` are the
     problems of single resources. `not_admitted`: the Topics of namespaces that their pool does not
     admit. `objects` are all resources, those being deleted included.
-    `abandoned`: our CRDs are being removed, so resources disappear that nobody deleted.
+    `abandoned`: why resources may be missing that nobody deleted, as a sentence; our CRDs are, or
+    were, being removed.
     """
 
     name: str
@@ -72,7 +73,7 @@ class Assembly:
     desired: Desired | None = None
     hold: str = ""
     leaving: bool = False
-    abandoned: bool = False
+    abandoned: str = ""
     objects: Mapping[ObjectKey, CustomResource] = field(default_factory=dict)
     verdicts: Mapping[ObjectKey, Verdict] = field(default_factory=dict)
     not_admitted: frozenset[ObjectKey] = frozenset()
@@ -84,13 +85,13 @@ def assemble(
     *,
     own_namespace: str = "",
     watched: Collection[str] = (),
-    abandoned: bool = False,
+    abandoned: str = "",
 ) -> Mapping[str, Assembly]:
     """The resources by cluster; `namespaces` are the known labels of each namespace.
 
     `own_namespace`: the operator's. `watched`: the namespaces of all Topics that there may be
-    among the objects; empty means all. `abandoned`: our CRDs are being removed, so no Kafka topic
-    is to be deleted.
+    among the objects; empty means all. `abandoned`: why no Kafka topic is to be deleted, as our
+    CRDs are, or were, being removed; empty if they are not.
     """
     parts, twins = _parts_of(objects, own_namespace)
     astray = _astray(parts)
@@ -99,9 +100,7 @@ def assemble(
         for name, part in sorted(parts.items())
     )
     seen = WatchedNamespaces(frozenset(watched))
-    return {
-        each.name: _with_watched(_abandoned(each) if abandoned else each, seen) for each in found
-    }
+    return {each.name: _with_watched(_abandoned(each, abandoned), seen) for each in found}
 
 
 def _parts_of(
@@ -157,9 +156,11 @@ def _with_watched(assembly: Assembly, watched: WatchedNamespaces) -> Assembly:
     return replace(assembly, desired=desired)
 
 
-def _abandoned(assembly: Assembly) -> Assembly:
+def _abandoned(assembly: Assembly, why: str) -> Assembly:
+    if not why:
+        return assembly
     desired = assembly.desired and replace(assembly.desired, doomed=frozenset())
-    return replace(assembly, desired=desired, abandoned=True)
+    return replace(assembly, desired=desired, abandoned=why)
 
 
 def _assembly(

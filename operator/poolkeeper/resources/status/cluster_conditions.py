@@ -86,6 +86,8 @@ def ready_condition(
     if work is None:
         waits = outcome.waits or (Wait(WaitReason.NOT_OBSERVED_YET),)
         return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", few(wording.sentences(waits), 3))
+    if assembly.abandoned and outcome.progress is None:
+        return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", assembly.abandoned)
     if outcome.progress is not None:
         return _run_condition(work, outcome, outcome.progress, resource.name, facts.get("plan", {}))
     return _idle_condition(inputs, work, outcome, resource.name, facts)

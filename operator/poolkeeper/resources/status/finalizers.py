@@ -29,7 +29,7 @@ def finalizers_needed(inputs: StatusInputs, run_possible: bool | None) -> Mappin
         if each.kind == kafka_cluster.KIND:
             wanted[key] = each.has_finalizer if run_possible is None else run_possible
         elif each.kind == resource_pool.KIND:
-            going = each.deleting and inputs.assembly.abandoned
+            going = each.deleting and bool(inputs.assembly.abandoned)
             wanted[key] = each.name in inputs.topics_of_pool and not going
         else:
             wanted[key] = _topic_needs_finalizer(inputs, each)

@@ -38,7 +38,7 @@ def test_a_cluster_has_its_pools_and_topics_whatever_their_order() -> None:
 
 def test_what_is_declared_tells_which_topics_are_seen() -> None:
     for watched, unseen in (((), ()), (("shop", "pay"), ("bank",))):
-        for abandoned in (False, True):
+        for abandoned in ("", "definitions are being removed"):
             found = assemble([MAIN, FAST], watched=watched, abandoned=abandoned)["main"].desired
             assert found is not None
             assert found.watched is not None
@@ -245,7 +245,7 @@ def test_a_topic_that_is_being_deleted_is_no_longer_declared(
 
 def test_nothing_is_doomed_by_the_removal_of_our_definitions() -> None:
     going = topic("orders", "fast", deleting=True, deletionPolicy="Delete")
-    found = assemble((MAIN, FAST, ORDERS, going), abandoned=True)["main"]
+    found = assemble((MAIN, FAST, ORDERS, going), abandoned="definitions are being removed")["main"]
     assert found.abandoned
     assert found.desired is not None
     assert found.desired.doomed == frozenset()

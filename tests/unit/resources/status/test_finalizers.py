@@ -121,7 +121,7 @@ def test_a_resource_is_kept(
 def test_nothing_is_kept_that_goes_with_its_definition(
     each: CustomResource, others: tuple[CustomResource, ...], expected: bool
 ) -> None:
-    places = assemble((*others, each), abandoned=True).values()
+    places = assemble((*others, each), abandoned="definitions are being removed").values()
     place = next(a for a in places if each.key in a.objects)
     assert finalizers_needed(status_inputs_of(place, OURS), None)[each.key] is expected
 

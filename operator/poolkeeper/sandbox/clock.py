@@ -19,6 +19,8 @@ from poolkeeper.errors import Unavailable
 Value = TypeVar("Value")
 EPOCH_MS = 1_700_000_000_000
 """The time at which a virtual clock begins, in ms since 1970: a Tuesday in November 2023."""
+WAIT_MAX_S = 3600.0
+"""No thread can wait for the ages that a large replica takes at a tiny rate."""
 
 Action = Callable[[], None]
 
@@ -217,5 +219,6 @@ class RealClock:
                 left_ms = None if due_ms is None else due_ms - self._now_ms()
                 if left_ms is not None and left_ms <= 0:
                     return self._agenda.take()
-                self._changed.wait(None if left_ms is None else left_ms / 1000 / self._speed)
+                left_s = WAIT_MAX_S if left_ms is None else left_ms / 1000 / self._speed
+                self._changed.wait(min(left_s, WAIT_MAX_S))
             return None

@@ -66,3 +66,14 @@ def test_what_an_action_raises_ends_a_real_clock_and_is_told() -> None:
         clock.run_until(lambda: False, 10_000)
     with pytest.raises(IndexError):
         clock.stop()
+
+
+@pytest.mark.parametrize("delay_ms", [1e18, float("inf")], ids=["an age", "never"])
+def test_what_is_due_in_an_age_ends_no_real_clock(delay_ms: float) -> None:
+    """Replicas of 10 GB at a rate of 1 byte/s, as it is while moves are cancelled before 2.4."""
+    clock = RealClock()
+    clock.start()
+    clock.after(delay_ms, lambda: None)
+    assert clock.call(lambda: True, 10_000)
+    assert clock.call(lambda: True, 10_000)
+    clock.stop()

@@ -62,6 +62,26 @@ def test_what_was_asked_before_the_policy_was_auto_refuses_nothing(bare, operato
     assert (ran.code, approved(operator)) == (0, {plan.hash})
 
 
+@pytest.mark.parametrize("from_file", [False, True])
+@pytest.mark.parametrize("policy", ["Manual", "Auto"])
+def test_deletions_for_prune_are_refused_beside_an_operator(bare, monkeypatch, policy, from_file):
+    """It never deletes what no manifest declares, and would be said to have done it."""
+    monkeypatch.setattr(operator_approval, "BEGIN_WITHIN_S", 0)
+    approval, file = {"policy": policy}, bare.folder.parent / "plan.json"
+    bare.declare(AS_IT_IS | {"deletionPolicy": "Delete"}, approval=approval)
+    assert run("apply", "-f", bare.folder, "--yes").code == 0
+    declare(bare.folder, bare.connect, {"p": POOL}, {}, approval=approval)
+    assert run("plan", "-f", bare.folder, "--prune", "--out", file).code == 2
+    words = ("--plan", file) if from_file else ("--prune",)
+    with (
+        Session.open(bare.connect) as session,
+        journal.hold(session, "run", 0, patience_s=5) as held,
+    ):
+        ran = run("apply", "-f", bare.folder, *words, "--yes")
+        assert (ran.code, approved(held)) == (1, set())
+        assert "deletes no topic whose manifest is gone (t)" in ran.err
+
+
 def test_an_operator_that_does_not_begin_the_plan_is_told_of(bare, operator):
     plan, file = planned(bare, GROWING)
     ran = run("apply", "-f", bare.folder, "--plan", file, "--yes")

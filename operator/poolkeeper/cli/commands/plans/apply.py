@@ -115,7 +115,7 @@ def apply(
     left alone, or the plan could not do everything; JSON says what (`undone`).
 
     Topics are deleted with --prune only, and only those whose last resource declared
-    `deletionPolicy: Delete`.
+    `deletionPolicy: Delete`; beside an active operator not at all.
     """
     if file is not None and prune:
         raise click.UsageError("--plan and --prune exclude each other: a plan says what it deletes")
@@ -144,9 +144,8 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
             )
         approved = command.desired.cluster.approval.plans
         observed = adoption.foreseen(command.desired, observed, approved)
-        plan, resumed = _choose_plan(
-            command, observed, before, _plan_awaiting_approval(command.desired, session)
-        )
+        asked = _plan_awaiting_approval(command.desired, session)
+        plan, resumed = _choose_plan(command, observed, before, asked)
     printing.warn(
         (*map(str, before.damage), *map(str, observed.reading.notes), *enriching.warnings)
     )
@@ -154,6 +153,9 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         return _end_other_run(command, before, observed.lost_run, check)
     if plan.empty and not resumed:
         return _report_no_changes(command, observed, plan, before.holder)
+    operator = before.holder if before.holder and before.holder.what == OPERATOR else None
+    if operator is not None and not resumed:
+        operator_approval.require_done_by_operator(plan, asked, operator)
     if command.output == printing.TEXT:
         if command.reviewed is not None and command.yes:  # the plan in the file has been reviewed
             printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
@@ -164,8 +166,8 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
             printing.emit("")
     again = "Type yes to go on with this plan" if resumed else "Type yes to apply this plan"
     confirmation.confirm(again, yes=command.yes)
-    if before.holder is not None and before.holder.what == OPERATOR:
-        return _hand_over(command, plan, before.holder, check)
+    if operator is not None:
+        return _hand_over(command, plan, operator, check)
     return _drive(command, plan, check, resumed=resumed)
 
 

@@ -9,14 +9,18 @@ import time
 from enum import Enum, auto
 
 from poolkeeper.cli.input.interrupts import Check
+from poolkeeper.errors import Refused
+from poolkeeper.model.plans import DeleteTopic, Plan
+from poolkeeper.text import few
 from poolkeeper.zk import fencing, znodes
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.fencing import OnCommit
+from poolkeeper.zk.fencing import Holder, OnCommit
 from poolkeeper.zk.journal import journal
 
 BEGIN_WITHIN_S = 15.0
 """How long the operator has to begin the plan; ZooKeeper keeps a dead one's session for 10 s."""
 
+TOPICS_MAX = 5
 _LOOK_S = 0.5
 """An interrupt is heard after this time."""
 
@@ -30,6 +34,20 @@ class ApprovalProgress(Enum):
     """The operator is there and has not begun the plan."""
     OPERATOR_GONE = auto()
     """No process holds the cluster any more, and nobody began the plan."""
+
+
+def require_done_by_operator(plan: Plan, asked: Plan | None, holder: Holder) -> None:
+    """Raise `Refused` if the plan deletes topics for `--prune`: an operator never does that.
+
+    `asked`: the plan that the operator asks about. What that one deletes is done.
+    """
+    if asked is not None and asked.hash == plan.hash:
+        return
+    if topics := [step.topic for step in plan.steps if isinstance(step, DeleteTopic)]:
+        raise Refused(
+            f"{holder} deletes no topic whose manifest is gone ({few(topics, TOPICS_MAX)}): end it"
+            " first, or plan without --prune"
+        )
 
 
 def leave_approval(

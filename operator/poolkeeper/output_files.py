@@ -23,9 +23,11 @@ def write(file: Path, body: str | bytes, mode: int = 0o666) -> None:
         else:
             _write(file, data, mode)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            work.unlink()
+        _remove(work)
         raise Refused(f"{file}: cannot be written ({error.strerror})") from error
+    except BaseException:  # an interrupt
+        _remove(work)
+        raise
 
 
 def make_folder(folder: Path) -> None:
@@ -34,6 +36,11 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Refused(f"{folder}: cannot be made ({error.strerror})") from error
+
+
+def _remove(file: Path) -> None:
+    with contextlib.suppress(OSError):
+        file.unlink()
 
 
 def _is_replaced(file: Path) -> bool:

@@ -65,3 +65,15 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, place: str) -> None:
     with pytest.raises(Refused, match=f"{place}: cannot be written"):
         output_files.write(tmp_path / place, "new")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_an_interrupt_leaves_nothing_half_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        output_files.write(tmp_path / "plan.json", "new")
+    assert list(tmp_path.iterdir()) == []

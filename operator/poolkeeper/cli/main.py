@@ -7,7 +7,7 @@
 | done as far as possible, or nothing to do, yet not as declared | 4 |
 | the request is wrong or was refused, usage errors included | 1 |
 | a system could not be reached | 3 |
-| interrupted | 130 |
+| interrupted, by Ctrl-C, SIGTERM or the end of the terminal | 130 |
 """
 
 import errno
@@ -21,6 +21,7 @@ from itertools import pairwise
 import click
 from click.shell_completion import CompletionItem
 
+from poolkeeper.cli.input import interrupts
 from poolkeeper.cli.output import hints, printing
 from poolkeeper.errors import PoolkeeperError, Problem
 
@@ -147,7 +148,8 @@ def main(
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
     try:
-        code = _invoke(command, words, name)
+        with interrupts.raise_once():
+            code = _invoke(command, words, name)
         sys.stdout.flush()
     except OSError as error:
         if error.filename is not None or error.errno not in _UNWRITABLE:

@@ -3,9 +3,14 @@
 Python raises KeyboardInterrupt wherever the main thread happens to be. kazoo takes any exception in
 its send for a lost connection. kafka-python logs one in its loop and goes on. The interrupt would
 then be lost. So the signal is recorded, and raised again at the next check.
+
+Every command is interrupted by all of them (`cli.main`). SIGTERM would else end it where it stands:
+keys of a kubeconfig, which its client keeps in files, would stay behind. And the first process of a
+container, which a command is in an image, would not be ended by it at all.
 """
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -23,7 +28,10 @@ def heeded() -> tuple[int, ...]:
 
 @contextmanager
 def raise_once() -> Iterator[Check]:
-    """Raise KeyboardInterrupt at a signal, in the main thread; ignored signals stay ignored."""
+    """Raise KeyboardInterrupt at a signal, in the main thread; ignored signals stay ignored.
+
+    Other threads get none: called in one, it changes nothing.
+    """
     came = False
 
     def interrupt(number: int, _frame: FrameType | None) -> None:
@@ -35,7 +43,8 @@ def raise_once() -> Iterator[Check]:
         if came:
             raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in heeded()}
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {number: signal.getsignal(number) for number in heeded()} if is_main else {}
     for number in before:
         signal.signal(number, interrupt)
     try:

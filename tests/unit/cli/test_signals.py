@@ -1,0 +1,59 @@
+"""A signal ends any command as Ctrl-C does, and nothing that it made for itself stays behind."""
+
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conditions import until
+from poolkeeper.cli.main import INTERRUPTED
+
+BEGINS_S = 10.0
+ENDS_S = 30.0
+PEM = base64.b64encode(b"a private key\n").decode()
+PLUGIN = "from poolkeeper.cli.kubectl.main import run; run()"
+HEED = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+"""What starts the tests may ignore the signal, as `nohup` does."""
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """The URL of an API server that accepts connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def kubeconfig(server: str) -> str:
+    user = {"client-certificate-data": PEM, "client-key-data": PEM}
+    return json.dumps(
+        {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+            "clusters": [{"name": "k", "cluster": {"server": server}}],
+            "users": [{"name": "u", "user": user}],
+        }
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_key_of_the_kubeconfig_stays_in_no_file(mute: str, tmp_path: Path, number: int) -> None:
+    work, config = tmp_path / "tmp", tmp_path / "config"
+    work.mkdir()
+    config.write_text(kubeconfig(mute))
+    environment = {**os.environ, "TMPDIR": str(work), "KUBECONFIG": str(config)}
+    words = [sys.executable, "-c", HEED + PLUGIN, "status"]
+    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as command:
+        try:
+            until(lambda: list(work.iterdir()), "it has its credentials", BEGINS_S)
+            command.send_signal(number)
+            assert command.wait(ENDS_S) == INTERRUPTED
+        finally:
+            command.kill()
+    assert list(work.iterdir()) == []

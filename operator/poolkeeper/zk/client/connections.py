@@ -101,8 +101,18 @@ class Connection:
         self._callbacks.append(callback)
 
     def start(self, deadline_s: float) -> bool:
-        """Connect; false if no server took the session before the deadline."""
-        self.client.start_async()
+        """Connect; false if no server took the session before the deadline.
+
+        Raises OSError or RuntimeError where this process has no descriptor or thread left for it.
+        """
+        try:
+            self.client.start_async()
+        except (OSError, RuntimeError):
+            # `stop` needs the socket that kazoo may lack; its threads are there already.
+            self._closed = True
+            self.client.handler.stop()
+            self.client.close()
+            raise
         return self._changed.wait(deadline_s)
 
     def give_up(self) -> None:
@@ -197,8 +207,12 @@ class Connector:
         refusals = Refusals()
         refusals.watch(client)
         connection = Connection(client, refusals)
-        if connection.start(self.deadline_s):
-            return connection
+        try:
+            if connection.start(self.deadline_s):
+                return connection
+        except (OSError, RuntimeError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise Unavailable(f"no ZooKeeper can be asked at {address.servers}: {why}") from error
         why = f" ({refusals})" if str(refusals) else ""
         connection.close()
         raise Unavailable(

@@ -1,5 +1,9 @@
 """What is said of a session that ends before anything was read."""
 
+import errno
+import gc
+import os
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +14,8 @@ from kazoo.exceptions import (
     ConnectionLoss,
     SessionExpiredError,
 )
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.connection import ConnectionHandler
 from kazoo.protocol.states import KeeperState
 
 from poolkeeper.errors import Forbidden, Refused, Unavailable
@@ -143,3 +149,31 @@ def test_the_part_of_an_address_that_is_wrong_is_named(connect: str, words: str)
 )
 def test_ports_and_the_last_slash_may_be_left_out(connect: str) -> None:
     assert str(Address.parse(connect)) == connect.rstrip("/")
+
+
+NO_DESCRIPTOR = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+NO_THREAD = RuntimeError("can't start new thread")
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "lack"),
+    [
+        (SequentialThreadingHandler, "create_socket_pair", NO_DESCRIPTOR),
+        (ConnectionHandler, "start", NO_THREAD),
+        (SequentialThreadingHandler, "start", NO_THREAD),
+    ],
+)
+def test_a_process_that_lacks_descriptors_or_threads_loses_no_more_of_them(
+    monkeypatch: pytest.MonkeyPatch, where: type, name: str, lack: Exception
+) -> None:
+    def lacking(*_: object) -> None:
+        raise lack
+
+    monkeypatch.setattr(where, name, lacking)
+    gc.collect()
+    threads, open_before = set(threading.enumerate()), os.listdir("/proc/self/fd")
+    connector = Connector({}, timeout_s=10, deadline_s=1)
+    with pytest.raises(Unavailable, match=f"at 127.0.0.1:1: {lack.args[-1]}"):
+        connector.connect(Address.parse("127.0.0.1:1"))
+    assert set(threading.enumerate()) - threads == set()
+    assert len(os.listdir("/proc/self/fd")) <= len(open_before)

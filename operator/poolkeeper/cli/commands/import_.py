@@ -1,5 +1,6 @@
 """`poolkeeper import`."""
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,11 +10,12 @@ from typing import Any
 
 import click
 
+from poolkeeper import output_files
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
-from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.move_columns import columns_of_moves
 from poolkeeper.model.columns.partition_queries import led_by_others
@@ -142,7 +144,7 @@ def _elections(cluster: Cluster) -> str:
 
 
 def write(out: Path, files: Mapping[str, str]) -> None:
-    """Write all files, or none if one of them exists."""
+    """Write all files, or none if one of them exists or cannot be written."""
     taken = [
         Problem(str(out / name), 0, "", "exists already")
         for name in files
@@ -150,10 +152,14 @@ def write(out: Path, files: Mapping[str, str]) -> None:
     ]
     if taken:
         raise InvalidInput(taken)
+    output_files.make_folder(out)
+    written: list[Path] = []
     try:
         for name, text in files.items():
-            file = out / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise Refused(f"{out}: cannot be written ({error.strerror})") from error
+            output_files.write(out / name, text)
+            written.append(out / name)
+    except BaseException:  # an interrupt as well: half of the manifests pass for all of them
+        for file in written:
+            with contextlib.suppress(OSError):
+                file.unlink()
+        raise

@@ -1,7 +1,12 @@
 """Whole outputs of `import` from a snapshot."""
 
 import json
+from pathlib import Path
 
+import pytest
+
+from poolkeeper.cli.commands import import_
+from poolkeeper.errors import Refused
 from unit.cli.small_cluster import SNAPSHOT
 
 
@@ -63,3 +68,20 @@ def test_import_takes_a_snapshot_or_a_cluster(run, snapshot, tmp_path):
     code, _, err = run("import", "main", "--snapshot", snapshot, "--out", tmp_path / "x")
     assert code == 1
     assert "--snapshot replaces the live cluster" in err
+
+
+@pytest.mark.parametrize("failed", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_import_that_fails_half_way_leaves_no_manifests(tmp_path, monkeypatch, failed):
+    """Half of them pass for all, and the next import would find files in its way."""
+    replace = Path.replace
+
+    def replace_one(file: Path, target: Path) -> Path:
+        if target.name == "topics.yaml":
+            raise failed
+        return replace(file, target)
+
+    monkeypatch.setattr(Path, "replace", replace_one)
+    files = {"cluster.yaml": "a", "pools.yaml": "b", "topics.yaml": "c"}
+    with pytest.raises((Refused, KeyboardInterrupt)):
+        import_.write(tmp_path / "out", files)
+    assert list((tmp_path / "out").iterdir()) == []

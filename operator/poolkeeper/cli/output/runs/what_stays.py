@@ -14,12 +14,15 @@ RUN_STAYS = (
 
 @contextmanager
 def told_after_errors(in_mid_run: Callable[[], bool]) -> Iterator[None]:
-    """Say what an error leaves of a run, if one is under way then."""
+    """Say what an error leaves of a run, if one is under way then.
+
+    A lost standard output is one: nobody reads it any more, or its disk is full.
+    """
     try:
         yield
     except (Fenced, HolderActive):
         raise  # it is another executor's, or the error tells what became of it
-    except PoolkeeperError:
+    except (PoolkeeperError, OSError):
         if in_mid_run():
             printing.warn([RUN_STAYS])
         raise

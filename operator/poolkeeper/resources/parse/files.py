@@ -16,6 +16,7 @@ from poolkeeper.text import size
 
 SUFFIXES = (".yaml", ".yml", ".json")
 BYTES_MAX = 64 * 1024 * 1024
+_INDEX_LOCK = "index.lock"
 
 Stamp = tuple[tuple[str | int, ...], ...]
 
@@ -42,6 +43,28 @@ def _stamp_of_file(name: str) -> tuple[str | int, ...]:
     except OSError as error:
         return name, error.errno or 0
     return name, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+def is_git_at_work(paths: Sequence[Path]) -> bool:
+    """Whether git writes one of the paths now: it keeps its index locked until all is there.
+
+    Between two files of a checkout it may stand still for any time, as its filters do.
+    """
+    return any(_is_index_locked(Path(os.path.realpath(path))) for path in paths)
+
+
+def _is_index_locked(path: Path) -> bool:
+    for folder in (path, *path.parents):
+        git = folder / ".git"
+        try:
+            if git.is_file():  # of a worktree or a submodule
+                name = git.read_text(errors="replace").removeprefix("gitdir:").strip()
+                return (folder / name / _INDEX_LOCK).exists()
+            if git.is_dir():
+                return (git / _INDEX_LOCK).exists()
+        except (OSError, ValueError):  # as far as it may be looked at
+            return False
+    return False
 
 
 def texts(paths: Sequence[Path]) -> tuple[dict[str, str], list[Problem]]:

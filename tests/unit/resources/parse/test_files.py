@@ -1,10 +1,12 @@
 """Which files a folder stands for, and what tells that they may have changed."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from conditions import until
 from poolkeeper.resources.parse import files
 from poolkeeper.resources.parse.files import Stamp
 
@@ -111,3 +113,41 @@ def test_a_link_to_a_folder_that_is_gone_takes_nothing_back_in_silence(
     found, problems = files.texts([tmp_path])
     assert [*found] == [str(tmp_path / "a.yaml")]
     assert [problem.file for problem in problems] == [str(tmp_path / name)]
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize("worktree", [False, True])
+def test_git_is_at_work_until_its_checkout_is_done(tmp_path: Path, worktree: bool) -> None:
+    work, seen, go_on = tmp_path / "work", tmp_path / "seen", tmp_path / "go_on"
+    folder, file, link = work / "manifests", work / "manifests" / "a.yaml", tmp_path / "link"
+    main = tmp_path / "main" if worktree else work
+    git(tmp_path, "init", "-q", str(main))
+    (main / "manifests").mkdir()
+    (main / "manifests" / "a.yaml").write_text("as committed")
+    (main / ".gitattributes").write_text("*.yaml filter=slow\n")
+    git(main, "add", ".")
+    git(main, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
+    if worktree:
+        git(main, "worktree", "add", "-q", str(work))
+    link.symlink_to(folder)
+    file.unlink()
+    assert not files.is_git_at_work([link])
+    slow = f"touch {seen}; while ! test -e {go_on}; do sleep 0.05; done; cat"
+    words = ["git", "-c", f"filter.slow.smudge={slow}", "reset", "-q", "--hard"]
+    with subprocess.Popen(words, cwd=work) as working:
+        try:
+            until(seen.exists, "git writes a file", 30)
+            assert files.is_git_at_work([link])
+        finally:
+            go_on.touch()
+    assert (working.returncode, file.read_text()) == (0, "as committed")
+    assert not files.is_git_at_work([link])
+
+
+def test_git_is_not_at_work_where_it_cannot_be(tmp_path: Path) -> None:
+    assert not files.is_git_at_work([tmp_path, tmp_path / "gone"])
+    (tmp_path / ".git").write_bytes(b"gitdir: \x00\xff")
+    assert not files.is_git_at_work([tmp_path])

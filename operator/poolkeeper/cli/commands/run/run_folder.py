@@ -1,11 +1,11 @@
 """`poolkeeper run -f DIR`: keeps the clusters of a folder of manifests, without Kubernetes.
 
-The folder is read if it changed, once it has not changed for one look, nor while it was read:
-neither a checkout nor a file that is being written is read by half. Invalid manifests are reported
-and ignored: the clusters are kept as last validly declared. So is a folder without any cluster: a
-checkout that failed lets nothing go. Each cluster has one thread. A cluster that appears in the
-folder gets a thread. The thread of a cluster that disappears is ended, once the run that is under
-way has ended after its stage in flight; both are said.
+The folder is read if it changed, once it has not changed for one look, nor while it was read, and
+git does not write it: neither a checkout nor a file that is being written is read by half. Invalid
+manifests are reported and ignored: the clusters are kept as last validly declared. So is a folder
+without any cluster: a checkout that failed lets nothing go. Each cluster has one thread. A cluster
+that appears in the folder gets a thread. The thread of a cluster that disappears is ended, once the
+run that is under way has ended after its stage in flight; both are said.
 """
 
 import contextlib
@@ -160,14 +160,19 @@ class FolderWatch:
     def read(self) -> bool:
         """Read the folder if it changed, and align the threads; raises InvalidInput, Refused.
 
-        Returns whether it was taken: it is not if it is as before, or changed while it was read.
+        Returns whether it was taken: it is not if it is as before, or changed while it was read, or
+        if git is in the middle of a checkout.
         """
         stamp = files.stamp(self.address.folders)
         if stamp == self._stamp:
+            self._torn_reads = 0
+            return False
+        self._torn_reads += 1
+        may_wait = self._torn_reads < CHANGING_LOOKS_MAX
+        if may_wait and files.is_git_at_work(self.address.folders):
             return False
         texts, problems = files.texts(self.address.folders)
-        self._torn_reads += 1
-        if files.stamp(self.address.folders) != stamp and self._torn_reads < CHANGING_LOOKS_MAX:
+        if may_wait and files.stamp(self.address.folders) != stamp:
             return False
         self._torn_reads = 0
         self._stamp = None if problems else stamp

@@ -305,6 +305,34 @@ def test_a_file_that_could_not_be_read_is_tried_again(
     assert loops.of("a").desired().cluster.mode is Mode.PAUSED
 
 
+def test_a_checkout_that_stands_still_half_way_is_not_read(
+    watch: FolderWatch, loops: Loops, tmp_path: Path
+) -> None:
+    """Git's filters, for large files for example, may take long between two files."""
+    declare(tmp_path, "a", "b", mode="Paused")
+    lock = tmp_path / ".git" / "index.lock"
+    lock.parent.mkdir()
+    lock.touch()
+    for _ in range(5):
+        watch.reconcile()
+    assert loops.of("a").desired().cluster.mode is Mode.APPLY
+    lock.unlink()
+    watch.reconcile()
+    assert loops.of("a").desired().cluster.mode is Mode.PAUSED
+
+
+def test_a_lock_that_a_dead_git_left_holds_nothing_up_for_ever(
+    watch: FolderWatch, loops: Loops, tmp_path: Path
+) -> None:
+    declare(tmp_path, "a", "b", mode="Paused")
+    lock = tmp_path / ".git" / "index.lock"
+    lock.parent.mkdir()
+    lock.touch()
+    for _ in range(run_folder.CHANGING_LOOKS_MAX + 1):
+        watch.reconcile()
+    assert loops.of("a").desired().cluster.mode is Mode.PAUSED
+
+
 @pytest.mark.slow
 def test_a_pool_that_is_lost_is_not_told_for_each_of_its_topics(
     watch: FolderWatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]

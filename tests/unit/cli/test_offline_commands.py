@@ -178,7 +178,7 @@ def test_streams_may_be_closed_or_lack_letters(manifests, snapshot, line, code, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("import", "--snapshot", "{snapshot}", "--out", "{long}"), "{long}: cannot be written"),
+        (("import", "--snapshot", "{snapshot}", "--out", "{long}"), "{long}: cannot be made"),
         (
             ("rehearse", "-f", "{manifests}", "--snapshot", "{snapshot}", "--against", "{long}"),
             "{long}: cannot be read",

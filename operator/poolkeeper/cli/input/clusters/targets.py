@@ -68,10 +68,13 @@ def reachable_target(address: ClusterSelection) -> Target:
     """Return the selected cluster's target, for commands that need no more than its addresses.
 
     What is wrong elsewhere in the manifests keeps nobody from seeing or ending a run: the target is
-    without `desired` then, and a warning says so. Raises like `load_desired` otherwise.
+    without `desired` then, and a warning says so. Raises like `load_desired` otherwise, and
+    InvalidInput for a client configuration that is wrong.
     """
-    try:
+    if address.zookeeper is not None:
         return target(address)
+    try:
+        desired = load_desired(address)
     except InvalidInput:
         spec = folder.lone_cluster(address.folders, address.cluster)
         if spec is None:
@@ -79,6 +82,7 @@ def reachable_target(address: ClusterSelection) -> Target:
             raise
         printing.warn((_ONLY_ADDRESSES,))
         return replace(target_of(address, Desired(spec)), desired=None)
+    return target_of(address, desired)
 
 
 _ONLY_ADDRESSES = (

@@ -100,6 +100,19 @@ def test_a_cluster_that_cannot_be_told_is_not_reached(tmp_path, capsys, texts, n
     assert "--zookeeper HOST:PORT/CHROOT in place of -f" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("zookeeper", [None, "zk:2181/kafka"], ids=["manifests", "an-address"])
+def test_a_wrong_client_configuration_is_not_the_manifests_fault(tmp_path, capsys, zookeeper):
+    folder = tmp_path / "manifests"
+    folder.mkdir()
+    (folder / "a.yaml").write_text(CLUSTER % ("a", "a", ""))
+    file = tmp_path / "client.yaml"
+    file.write_text("zookeepr: {}")
+    folders = () if zookeeper else (folder,)
+    with pytest.raises(InvalidInput, match=r"client\.yaml"):
+        targets.reachable_target(ClusterSelection(folders, zookeeper=zookeeper, client_config=file))
+    assert capsys.readouterr().err == ""
+
+
 def test_manifests_say_what_the_client_configuration_does_not(tmp_path):
     (tmp_path / "ca.pem").write_text(pem_texts.CERTIFICATE)
     file = tmp_path / "client.yaml"

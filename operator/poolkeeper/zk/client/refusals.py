@@ -17,7 +17,10 @@ from kazoo.protocol.serialization import SASL
 
 NO_SASL = "it offers no SASL"
 UNKNOWN_NAME = "its name cannot be resolved"
-SILENT = "it accepts connections, but does not answer in time"
+SILENT = (
+    "it accepts connections, but does not answer in time, as a server does that hangs or that is no"
+    " ZooKeeper: a broker's port is none, and Kafka in KRaft mode has none"
+)
 HUNG_UP = "it closes connections, as servers do that have no quorum"
 HUNG_UP_WITHOUT_TLS = (
     "it closes connections, as servers do that have no quorum, that require TLS, or that have too"

@@ -13,7 +13,7 @@ from kazoo.protocol.connection import ConnectionDropped
 
 from poolkeeper.errors import Forbidden, Unavailable
 from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
-from poolkeeper.zk.client.refusals import HUNG_UP, HUNG_UP_WITHOUT_TLS, reason
+from poolkeeper.zk.client.refusals import HUNG_UP, HUNG_UP_WITHOUT_TLS, SILENT, reason
 from poolkeeper.zk.client.session import Session
 
 DEADLINE_S = 2.0
@@ -62,7 +62,7 @@ def alert(name: str) -> ssl.SSLError:
         (dropped(None), False, HUNG_UP_WITHOUT_TLS),
         (dropped(ConnectionResetError(104, "reset")), False, HUNG_UP_WITHOUT_TLS),
         (dropped(BrokenPipeError(32, "broken")), True, HUNG_UP),
-        (KazooTimeoutError(), False, "it accepts connections, but does not answer in time"),
+        (KazooTimeoutError(), False, SILENT),
         (dropped(TimeoutError()), False, "no answer in time"),
     ],
 )

@@ -111,6 +111,9 @@ def apply(
     was. Refuses a plan made for another state of the cluster or the manifests, and refuses to run
     beside another executor; to an active operator (`poolkeeper run`) it hands the approval over.
 
+    `spec.mode` says what is done without a person: this command carries out in PlanOnly too. In
+    Paused and RollBack it is refused.
+
     Exit code 4: done as far as possible, yet the cluster is not as declared: what others moved is
     left alone, or the plan could not do everything; JSON says what (`undone`).
 
@@ -123,7 +126,11 @@ def apply(
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
     if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
-        raise Refused(f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}")
+        raise Refused(
+            f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}, in which"
+            " nothing is applied (expected Apply or PlanOnly; `poolkeeper rollback` cancels what is"
+            " in flight)"
+        )
     reviewed = None if file is None else reviewed_plan.read(file)  # before anything is connected to
     command = ApplyOptions(target, desired, file, reviewed, yes, prune, output, audit_log)
     with interrupts.raise_once() as check:

@@ -76,19 +76,21 @@ def test_every_reason_for_which_what_is_in_place_is_not_ready_has_a_row():
     assert found == stalling | {reason.value: "Reconciling" for reason in health.PASSING}
 
 
-def test_every_event_has_a_row():
+def test_every_event_has_a_row_and_is_on_the_list():
     events = said("StatusEvent") | set(TOLD_WAITS.values())
     events |= {kind.value for kind in TOLD_ACTIONS}
     assert events - rows("Events") == set()
+    assert events - listed_events() == set()
 
 
-def test_every_event_of_the_list_has_a_row():
-    listed = {
-        name
-        for first in re.findall(r"^\| (`[^|]*`) \|", EVENTS, re.MULTILINE)
-        for name in re.findall(r"`(\w+)`", first)
-    }
-    assert listed - rows("Events") == set()
+def test_the_list_of_events_and_the_runbook_have_the_same():
+    assert listed_events() == rows("Events")
+
+
+def listed_events() -> set[str]:
+    """Return what the first columns of the tables of `events.md` name."""
+    firsts = re.findall(r"^\| (`[^|]*`) \|", EVENTS, re.MULTILINE)
+    return {name for first in firsts for name in re.findall(r"`(\w+)`", first)}
 
 
 def test_every_alert_has_a_row_and_no_other():

@@ -1,14 +1,16 @@
 """Documents name files and commands that exist."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 
+import pem_texts
 from poolkeeper.cli.main import COMMANDS
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.resources.checks import folder
-from poolkeeper.resources.parse import schemas
+from poolkeeper.resources.parse import client_config, schemas
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "operator" / "poolkeeper"
@@ -82,6 +84,16 @@ def test_the_manifest_on_tenancy_is_one() -> None:
     (spec,) = folder.load_texts({"m.yaml": text}).clusters
     assert spec.adoption == Adoption(AdoptionPolicy.APPROVE, ("migration",), ("legacy\\..*",))
     assert (spec.system_topics, spec.topic_prefix) == (("kafka-services",), "{namespace}.")
+
+
+def test_the_client_configuration_on_security_is_one(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "security.md").read_text()
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "ca.pem").write_text(pem_texts.CERTIFICATE)
+    (tmp_path / "me.pem").write_text(pem_texts.CERTIFICATE)
+    (tmp_path / "me.key").write_text(pem_texts.KEY)
+    config = client_config.parse(textwrap.dedent(block), tmp_path / "client.yaml")
+    assert None not in (config.zookeeper, config.zookeeper_tls, config.brokers, config.brokers_tls)
 
 
 def test_every_room_is_on_the_map() -> None:

@@ -126,7 +126,7 @@ class LazyGroup(click.Group):
     Exit codes:
       0    done, or nothing to do
       1    the request is wrong or was refused
-      2    `plan`: there are changes
+      2    `plan`: there are changes; `repair`: there is something to mend
       3    a system could not be reached
       4    nothing more to do, yet not as declared: something is left undone
       130  interrupted

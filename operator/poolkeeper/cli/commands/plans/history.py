@@ -16,7 +16,7 @@ from poolkeeper.zk.journal import history as finished_runs
 def history(address: ClusterSelection, output: str) -> None:
     """Show the runs that ended last: when, why, how many moves they made, and who approved them.
 
-    The last column is what the whole plan was to copy, not what was copied. The cluster keeps the
+    The last column is what was copied of what the whole plan was to copy. The cluster keeps the
     last 50; `--audit-log` of `apply` and `run` keeps every decision and write in a file. CLUSTER as
     for `status`.
     """

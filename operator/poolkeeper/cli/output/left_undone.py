@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from poolkeeper import wording
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
@@ -50,6 +51,11 @@ class Undone:
     topic: str = ""
     pool: str = ""
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What it is about, without the numbers of its message: they change as work goes on."""
+        return self.reason, self.topic, self.pool
+
 
 def of_plan(plan: Plan) -> tuple[Undone, ...]:
     """Return what the plan leaves undone."""
@@ -73,6 +79,17 @@ def sentence(undone: Undone) -> str:
         said = f"pool {undone.pool}: {said}"
     is_next = awaits_next_plan(reason_named(undone.reason))
     return f"{said}; run `poolkeeper apply` again" if is_next else said
+
+
+def of_loop(outcome: Outcome) -> tuple[Undone, ...] | None:
+    """Return what a loop leaves undone until somebody does something; None without a plan.
+
+    What awaits the next plan is not among it: a loop makes that by itself.
+    """
+    if outcome.plan is None and outcome.fresh is None:
+        return None
+    kept = (p for p in outcome.problems if is_left_undone(p.reason))
+    return of_problems(p for p in kept if not awaits_next_plan(p.reason))
 
 
 def of_waits(waits: Iterable[Wait]) -> tuple[Undone, ...]:

@@ -7,6 +7,7 @@ does not fill a log. A line is a pure function of the outcome.
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 from typing import Self, TextIO
 
@@ -16,7 +17,8 @@ from rich.console import Console
 
 from poolkeeper import wording
 from poolkeeper.cli import timing
-from poolkeeper.cli.output import hints
+from poolkeeper.cli.output import hints, left_undone
+from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -24,6 +26,7 @@ from poolkeeper.model.execution.waits import Kind, Wait, in_order
 from poolkeeper.text import count, duration, few, size, visible
 
 WAITS_MAX = 5
+UNDONE_MAX = 5
 QUIET_S = 300.0
 """The longest pause between lines that tell the same but for rates and times."""
 _AT_REST = "nothing is waited for any more"
@@ -105,19 +108,19 @@ class LinePrinter:
     def __call__(self, outcome: Outcome) -> None:
         """Print the steps done, what is asked of a person, and the progress if it changed."""
         for sentence in wording.sentences(outcome.did):
-            self._print(sentence)
+            self.say(sentence)
         asked = _asked(outcome)
         for sentence in wording.sentences(each for each in asked if each not in self._asked):
-            self._print(sentence)
+            self.say(sentence)
         self._asked = asked
         text = line(outcome)
         if text and text != self._last_line and self._is_due(outcome):
-            self._print(text)
+            self.say(text)
             self._last_line, self._printed_s = text, self._clock()
         elif not text and self._last_line and outcome.state is State.CONVERGED:
             self._last_line = ""
             if self._at_rest:
-                self._print(self._at_rest)
+                self.say(self._at_rest)
         self._waits = _kinds(outcome)
 
     def _is_due(self, outcome: Outcome) -> bool:
@@ -137,7 +140,8 @@ class LinePrinter:
     def __exit__(self, *_error: object) -> None:
         pass
 
-    def _print(self, text: str) -> None:
+    def say(self, text: str) -> None:
+        """Print a line."""
         click.echo(
             visible(f"{self._prefix}{hints.completed(text, self._cluster)}"), file=self._stream
         )
@@ -194,17 +198,44 @@ def printer(stream: TextIO) -> "LinePrinter | BarPrinter":
     return LinePrinter(stream)
 
 
+class LoopPrinter:
+    """Prints the progress of a loop as lines, and once what its plans leave undone."""
+
+    def __init__(self, stream: TextIO, cluster: str) -> None:
+        self._lines = LinePrinter(stream, cluster=cluster, at_rest=_AT_REST)
+        self._undone: Counter[tuple[str, str, str]] = Counter()
+
+    def __call__(self, outcome: Outcome) -> None:
+        """Print what is new in the outcome."""
+        self._lines(outcome)
+        undone = left_undone.of_loop(outcome)
+        if undone is None:
+            return
+        found = Counter(each.key for each in undone)
+        new = [each for each in undone if found[each.key] > self._undone[each.key]]
+        self._undone = found
+        if new:
+            told = few(map(left_undone.sentence, new), UNDONE_MAX, grouped=False)
+            self._lines.say(f"not as declared: {told}")
+
+
 def news_printer(cluster: str, stream: TextIO, *, as_json: bool) -> Callable[[Outcome], None]:
     """Return the printer of one cluster's changes among others: lines, or JSON objects."""
     if not as_json:
-        return LinePrinter(stream, cluster=cluster, at_rest=_AT_REST)
+        return LoopPrinter(stream, cluster)
     last: list[dict[str, object]] = [{}]
+    last_undone: list[tuple[Undone, ...]] = [()]
 
     def say(outcome: Outcome) -> None:
+        undone = left_undone.of_loop(outcome)
+        last_undone[0] = undone = last_undone[0] if undone is None else undone
+        keys = [each.key for each in undone]
         news = {"cluster": cluster, **as_data(outcome)}
-        if outcome.did or {**news, "progress": None} != {**last[0], "progress": None}:
-            click.echo(json.dumps(news), file=stream)
-        last[0] = news
+        seen = {**news, "progress": None, "undone": keys}
+        if outcome.did or seen != last[0]:
+            told = {**news, "undone": left_undone.as_data(undone)}
+            click.echo(json.dumps(told), file=stream)
+        last[0] = seen
 
     return say
 

@@ -4,12 +4,16 @@ import json
 import pytest
 from rich.console import Console
 
+from builders import plan
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.plans import PlanProblem
+from poolkeeper.model.problems import ProblemReason, Recorded
+from poolkeeper.planning.facts.new_partitions import AwaitsMoves
 
 MIB = 1024**2
 REQUESTED = Action(ActionKind.STAGE_REQUESTED, stage=2, count=12)
@@ -148,6 +152,50 @@ def test_who_goes_on_says_once_that_nothing_is_waited_for_any_more():
         "main: nothing is waited for any more",
         "main: waits: a gate",
     ]
+
+
+def left(keeps, *topics, state=State.CONVERGED):
+    """An outcome whose plan leaves a broker with so many replicas, and these topics undone."""
+    reason = ProblemReason.TOO_FEW_BROKERS
+    problems = [PlanProblem("p", "", Recorded(f"broker 3 keeps {keeps}", ProblemReason.LEFT_OUT))]
+    problems += [PlanProblem("p", "", Recorded("too few", reason), topic) for topic in topics]
+    problems += [PlanProblem("p", "", AwaitsMoves(3), "t")]  # a loop makes the next plan by itself
+    return Outcome(state, plan=plan(problems=tuple(problems)))
+
+
+LEFT = (left(5), left(4), Outcome(State.WAITING), left(4, "a"), left(4), left(4, "a"))
+
+
+def test_a_loop_says_once_what_its_plans_leave_undone():
+    stream = io.StringIO()
+    say = progress.news_printer("main", stream, as_json=False)
+    for found in LEFT:
+        say(found)
+    assert stream.getvalue().splitlines() == [
+        "main: not as declared: pool p: broker 3 keeps 5",
+        "main: not as declared: topic a: too few",
+        "main: not as declared: topic a: too few",
+    ]
+
+
+def test_of_many_things_left_undone_the_first_are_told():
+    stream = io.StringIO()
+    progress.news_printer("main", stream, as_json=False)(left(1, *map(str, range(1_000))))
+    (line,) = stream.getvalue().splitlines()
+    assert line.endswith("topic 3: too few and 996 more")
+
+
+def test_what_a_loop_leaves_undone_as_lines_of_json():
+    stream = io.StringIO()
+    say = progress.news_printer("main", stream, as_json=True)
+    for found in LEFT:
+        say(found)
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    keeps = {"reason": ProblemReason.LEFT_OUT.value, "pool": "p", "message": "broker 3 keeps 5"}
+    assert [(line["state"], len(line["undone"])) for line in lines] == [
+        *(("converged", 1), ("waiting", 1), ("converged", 2), ("converged", 1), ("converged", 2)),
+    ]
+    assert lines[0]["undone"] == [keeps]
 
 
 def test_news_of_a_cluster_as_lines_of_json():

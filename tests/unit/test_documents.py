@@ -2,12 +2,17 @@
 
 import re
 import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
+import yaml
 
 import pem_texts
-from poolkeeper.cli.main import COMMANDS
+from poolkeeper.cli.kubectl.main import root as plugin
+from poolkeeper.cli.main import COMMANDS, root
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
 from poolkeeper.resources.checks import folder
 from poolkeeper.resources.parse import client_config, schemas
@@ -15,6 +20,8 @@ from poolkeeper.resources.parse import client_config, schemas
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "operator" / "poolkeeper"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+TOLD = [*PAGES, ROOT / "README.md", ROOT / "charts/poolkeeper/README.md"]
+TOLD += sorted((ROOT / "examples").rglob("*.md"))
 DOCUMENTS = ("docs/architecture.md", "CONTRIBUTING.md")
 PATH = re.compile(r"`([\w./-]+/[\w./-]*|[\w-]+\.(?:py|md|toml|yaml))`")
 
@@ -54,6 +61,67 @@ def test_links_of_documents_lead_somewhere() -> None:
         for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
             dead += [] if (document.parent / link).exists() else [f"{document.name}: {link}"]
     assert dead == []
+
+
+FIELD = re.compile(r"\b((?:spec|status)(?:\.[a-zA-Z]+)+)")
+
+
+@pytest.mark.parametrize("page", TOLD, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_field_of_a_resource_exists(page: Path) -> None:
+    definitions = [yaml.safe_load(file.read_text()) for file in (ROOT / "crds").glob("*.yaml")]
+    versions = [each["spec"]["versions"][0]["schema"] for each in definitions]
+    bodies = [each["openAPIV3Schema"]["properties"] for each in versions]
+    named = set(FIELD.findall(page.read_text()))
+    assert {f for f in named if not any(has(body, f.split(".")) for body in bodies)} == set()
+
+
+def has(fields: Mapping[str, Any], path: Sequence[str]) -> bool:
+    """Whether these fields of a schema lead somewhere by a path; entries of lists count as one."""
+    found = fields.get(path[0])
+    if found is None or not path[1:]:
+        return found is not None
+    found = found.get("items", found)
+    return "additionalProperties" in found or has(found.get("properties", {}), path[1:])
+
+
+OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z-]+)")
+
+
+TYPED = re.compile(r"`([^`\n]+)`|^(?:\$ )?((?:kubectl )?poolkeeper .*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", TOLD, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_option_of_a_command_exists(page: Path) -> None:
+    """Options that stand behind a command of ours, in the same piece of code."""
+    unknown = set()
+    for code in TYPED.findall(page.read_text()):
+        for typed in re.split(r"[|;&]", "".join(code)):
+            commands = commands_of(typed.split())
+            known = {option for each in commands for one in each.params for option in one.opts}
+            unknown |= set(OPTION.findall(typed)) - known - {"--help"} if commands else set()
+    assert unknown == set()
+
+
+def commands_of(words: Sequence[str]) -> list[click.Command]:
+    """The commands that these words may call; of a word alone, those of that name."""
+    match words:
+        case ["kubectl", "poolkeeper", *rest]:
+            found = [command_of(plugin, rest)]
+        case ["poolkeeper", *rest]:
+            found = [command_of(root, rest)]
+        case _:
+            found = [command_of(group, words) for group in (root, plugin)]
+    return [each for each in found if each is not None]
+
+
+def command_of(group: click.Group, words: Sequence[str]) -> click.Command | None:
+    """The command below a group that these words call, None if there is none."""
+    command: click.Command | None = group
+    for word in words:
+        if not isinstance(command, click.Group):
+            break
+        command = command.get_command(click.Context(command), word)
+    return None if isinstance(command, click.Group) else command
 
 
 def test_the_page_on_tenancy_names_what_there_is() -> None:

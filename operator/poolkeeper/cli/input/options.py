@@ -136,13 +136,13 @@ def _names_declared(context: click.Context, _option: click.Parameter, incomplete
     return sorted(spec.name for spec in found.clusters if spec.name.startswith(incomplete))
 
 
-def cluster() -> Decorator:
-    """Add `--cluster NAME`."""
+def cluster(also: str = "") -> Decorator:
+    """Add `--cluster NAME`; `also` is what else its help says."""
     return click.option(
         "--cluster",
         metavar="NAME",
         shell_complete=_names_declared,
-        help="Which cluster, where the manifests hold several.",
+        help=f"Which cluster, where the manifests hold several{also}.",
     )
 
 
@@ -209,7 +209,7 @@ def address_options(function: Function) -> Function:
     """Add the options of both ways of addressing, unparsed, for `address_of`."""
     return _together(
         folders(),
-        cluster(),
+        cluster("; with an address: how it is called"),
         click.option(
             "--zookeeper",
             metavar="CONNECT",

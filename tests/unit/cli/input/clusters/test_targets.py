@@ -48,6 +48,11 @@ def test_a_cluster_addressed_directly():
     )
 
 
+def test_a_cluster_addressed_directly_has_the_name_that_it_is_given():
+    """`import` of a second cluster with the same chroot would write the names of the first."""
+    assert targets.target(ClusterSelection(cluster="east", zookeeper="h:1/kafka")).name == "east"
+
+
 CLUSTER = """\
 apiVersion: poolkeeper.dev/v1alpha1
 kind: KafkaCluster

@@ -248,7 +248,13 @@ def address_of(
     if zookeeper is not None and folders:
         raise click.UsageError("-f and --zookeeper exclude each other")
     if zookeeper is None and not folders:
-        raise click.UsageError("no cluster is given: -f DIR [--cluster NAME], or --zookeeper")
+        missing = "no cluster is given: -f DIR [--cluster NAME], or --zookeeper"
+        if cluster is not None:
+            missing = (
+                f"nothing tells where cluster {cluster} is: give its manifests (-f DIR), or"
+                " HOST:PORT/CHROOT in place of the name"
+            )
+        raise click.UsageError(missing)
     if bootstrap is not None and zookeeper is None:
         raise click.UsageError("--bootstrap goes with --zookeeper (manifests name the brokers)")
     servers = _servers(bootstrap)

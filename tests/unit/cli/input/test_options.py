@@ -58,7 +58,7 @@ def test_what_cluster_is_meant(address, expected):
     ("where", "options", "message"),
     [
         pytest.param(None, {}, "no cluster is given", id="nothing"),
-        pytest.param("main", {}, "no cluster is given", id="a-name-without-manifests"),
+        pytest.param("main", {}, "nothing tells where cluster main is", id="a-name-alone"),
         pytest.param(
             None, {"folders": (M,), "zookeeper": "h:1"}, "exclude each other", id="both-ways"
         ),

@@ -17,6 +17,7 @@ import pytest
 from fleet import asking, cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
+from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import results
 from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
@@ -68,6 +69,12 @@ def test_answers_come_in_the_order_of_the_tasks_even_if_a_worker_dies(
     assert os.getpid() not in {process for _, process, _ in found}
     assert (tmp_path / "é").exists()
     assert spark.do([], answer, tuple, []) == []
+
+
+@pytest.mark.parametrize("scheme", ["gs", "nothing"])
+def test_a_store_of_which_spark_has_no_client_is_told_as_that(spark: Engine, scheme: str) -> None:
+    with pytest.raises(Unavailable, match=f"Spark has no client of {scheme} .* docs/fleet.md"):
+        spark.objects(f"{scheme}://bucket/fleet").children("manifests")
 
 
 def test_a_question_has_the_answer_of_this_process(

@@ -134,7 +134,7 @@ def test_a_topic_takes_a_line_of_the_file(tmp_path: Path) -> None:
         ("s.json.gz", b"{}", "s.json.gz: is not a gzip file, or cut off"),
         ("s.json.gz", CUT_OFF, "s.json.gz: is not a gzip file, or cut off"),
         ("s.parquet", b"", "s.parquet: Parquet snapshots need the fleet extra"),
-        ("s.yaml", b"", "s.yaml: unknown kind of snapshot (expected .json or .json.gz)"),
+        ("s.yaml", b"", "s.yaml: unknown kind of snapshot (expected .json, .json.gz or .parquet)"),
         ("absent/s.json", None, "s.json: cannot be read: No such file or directory"),
     ],
 )

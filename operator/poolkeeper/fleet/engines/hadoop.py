@@ -19,6 +19,10 @@ from poolkeeper.fleet.lake.objects import PART, PUT_AT_ONCE, StoredObject
 T = TypeVar("T")
 DEADLINE_S = 120.0
 _ABSENT = "java.io.FileNotFoundException"
+_NO_CLIENT = (
+    "java.lang.ClassNotFoundException",
+    "org.apache.hadoop.fs.UnsupportedFileSystemException",
+)
 
 
 class HadoopObjects:
@@ -104,6 +108,11 @@ class HadoopObjects:
             if error.getClass().getName() == _ABSENT:
                 return absent
             said = str(error.getMessage() or error.getClass().getName()).partition("\n")[0]
+            if _no_client(error):
+                said = (
+                    f"Spark has no client of {scheme_of(self._root)} ({said}); docs/fleet.md,"
+                    " Object stores, has the options that bring one"
+                )
             raise Unavailable(f"{place}: cannot be {done}: {said}") from failed
         except Late as late:
             raise Unavailable(
@@ -141,6 +150,15 @@ def _begun(action: Callable[[], T]) -> "Future[T]":
 
     Thread(target=act, name="storage", daemon=True).start()
     return future
+
+
+def _no_client(error: Any) -> bool:
+    """Whether Hadoop knows the scheme's file system by name at most, and has no class of it."""
+    while error is not None:
+        if error.getClass().getName() in _NO_CLIENT:
+            return True
+        error = error.getCause()
+    return False
 
 
 def _below(full: str, root: str) -> str:

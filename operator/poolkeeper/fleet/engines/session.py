@@ -56,6 +56,7 @@ _CLASS = re.compile(r"^(?:Caused by: )?(?:(?:java|poolkeeper)\.\S+: )?")
 _LOCAL_DISK_FULL = re.compile(r"(?:Caused by: )?java\.io\.IOException: No space left on device")
 _WRITING_A_TABLE = re.compile(r"\[TASK_WRITE_FAILED\]")  # Spark's name of the error
 LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
+_NO_JAVA = "JAVA_GATEWAY_EXITED"  # Spark's name of the error
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -121,7 +122,7 @@ def session(master: str | None, conf: Mapping[str, str] | None = None) -> Iterat
     try:
         found = builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as failed:
-        raise Unavailable(f"Spark does not start at {master}: {cause(failed)}") from failed
+        raise Unavailable(f"Spark does not start at {master}: {start_cause(failed)}") from failed
     found.sparkContext.setLogLevel("ERROR")
     try:
         yield found
@@ -161,6 +162,13 @@ def _interrupted(failed: BaseException) -> bool:
             return True
         at = at.__context__
     return False
+
+
+def start_cause(failed: Exception) -> str:
+    """Why Spark does not start; without Java it says no more than that a process has ended."""
+    if isinstance(failed, PySparkException) and failed.getCondition() == _NO_JAVA:
+        return f"Java does not: it needs Java 17, by JAVA_HOME or on the search path ({_NO_JAVA})"
+    return cause(failed)
 
 
 def cause(failed: Exception) -> str:

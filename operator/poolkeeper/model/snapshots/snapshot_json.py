@@ -111,7 +111,7 @@ def _is_compressed(path: Path) -> bool:
     if path.suffix == ".parquet":
         raise Refused(f"{path}: Parquet snapshots need the fleet extra (expected .json, .json.gz)")
     if not path.name.endswith((".json", ".json.gz")):
-        raise Refused(f"{path}: unknown kind of snapshot (expected .json or .json.gz)")
+        raise Refused(f"{path}: unknown kind of snapshot (expected .json, .json.gz or .parquet)")
     return path.suffix == ".gz"
 
 

@@ -3,13 +3,14 @@
 Events report transitions. The status before is the one last reported, or the live one.
 """
 
-import logging
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from poolkeeper.controller.reporting import event_records
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
+from poolkeeper.controller.reporting.event_records import reference_of
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
@@ -17,16 +18,12 @@ from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.resources.kinds.custom_resource import CustomResource
-from poolkeeper.resources.status.events import StatusEvent
 from poolkeeper.resources.status.rebalance import (
     RebalanceStatusInputs,
     rebalance_events,
     rebalance_status,
     unreadable_event,
 )
-from poolkeeper.telemetry.logs import about
-
-logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -70,7 +67,7 @@ class RebalanceReporter:
             return
         self._writer.put(reference, status, dict(resource.status or {}))
         for event in rebalance_events(before, status):
-            self._record(resource, event)
+            event_records.record(self._recorder, resource, event)
 
     def is_finalizer_forbidden(self, resource: CustomResource) -> bool:
         """Whether a Rebalance lacks our finalizer because it may not be added."""
@@ -81,15 +78,7 @@ class RebalanceReporter:
         """Report once, by an event alone, that a status cannot be read: it is left as it is."""
         if resource.uid not in self._unreadable:
             self._unreadable.add(resource.uid)
-            self._record(resource, unreadable_event(unreadable))
-
-    def _record(self, resource: CustomResource, event: StatusEvent) -> None:
-        warning = event.type == "Warning"
-        reference = reference_of(resource)
-        if self._recorder.record(reference, event.reason, event.note, warning=warning):
-            level = logging.WARNING if warning else logging.INFO
-            extra = about(resource.kind, resource.name, resource.namespace)
-            logger.log(level, "%s: %s", event.reason, event.note, extra=extra)
+            event_records.record(self._recorder, resource, unreadable_event(unreadable))
 
     def retain(self, uids: Collection[str]) -> None:
         """Forget all Rebalances but these."""
@@ -98,8 +87,3 @@ class RebalanceReporter:
             self._writer.forget(reference)
             self._finalizers.forget_object(reference)
         self._unreadable &= set(uids)
-
-
-def reference_of(resource: CustomResource) -> Reference:
-    """The reference to exactly this object, by its uid."""
-    return Reference(resource.kind, resource.namespace, resource.name, resource.uid)

@@ -8,7 +8,6 @@ Events report transitions of statuses, and decisions of passes. The status befor
 reported, or the live one after a change of leader. So a new leader repeats no transition.
 """
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
@@ -16,7 +15,9 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any, Self
 
+from poolkeeper.controller.reporting import event_records
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
+from poolkeeper.controller.reporting.event_records import reference_of
 from poolkeeper.controller.reporting.operator_names import OPERATOR, OperatorName, two_operators
 from poolkeeper.controller.reporting.outage import (
     Outages,
@@ -51,7 +52,6 @@ from poolkeeper.resources.status.finalizers import (
     is_run_possible,
 )
 from poolkeeper.resources.status.status_inputs import StatusInputs, status_inputs_of
-from poolkeeper.telemetry.logs import about
 from poolkeeper.telemetry.metrics import Metrics
 
 NOT_YET = Outcome(State.WAITING)
@@ -59,8 +59,6 @@ COUNTED_KINDS = (kafka_cluster.KIND, resource_pool.KIND, topic.KIND)
 PLAN_DOCUMENT = "planDocument"
 LOOK_AGAIN_S = 15.0
 """A watch shows what was written well within this time; what it shows then may be of others."""
-
-logger = logging.getLogger(__name__)
 
 
 @frozen
@@ -119,8 +117,8 @@ class Reporter:
 
     def answer(self, cluster: CustomResource, answer: RequestAnswer) -> None:
         """Tell what came of a person's request, and take it off the KafkaCluster."""
-        self._record(cluster, answer_event(answer))
-        self._requests.put(_reference(cluster), answer.text)
+        event_records.record(self._recorder, cluster, answer_event(answer))
+        self._requests.put(reference_of(cluster), answer.text)
 
     def report(
         self, assembly: Assembly, outcome: Outcome, edited: Set[ObjectKey] = frozenset()
@@ -147,7 +145,7 @@ class Reporter:
             if key not in edited:
                 self._report_status(assembly.objects[key], status)
         for key, wanted in changes.items():
-            self._finalizers.put(_reference(assembly.objects[key]), wanted)
+            self._finalizers.put(reference_of(assembly.objects[key]), wanted)
         self._count_ready(assembly, statuses_of)
 
     def report_without_loop(self, assemblies: Iterable[Assembly]) -> None:
@@ -203,7 +201,7 @@ class Reporter:
         where = (self._reported_status(cluster) or {}).get(PLAN_DOCUMENT)
         plan, seen = outcome.plan, outcome.last_observation
         if plan is not None and desired is not None and seen is not None:
-            where = self._plans.put(_reference(cluster), plan, desired, seen)
+            where = self._plans.put(reference_of(cluster), plan, desired, seen)
         if where:
             statuses_of[cluster.key] = {**status, PLAN_DOCUMENT: where}
 
@@ -233,7 +231,11 @@ class Reporter:
             now_ms = time.time_ns() // 1_000_000
             status["conditions"] = conditions(condition, cluster.generation, live, now_ms)
             if writers.is_news:
-                self._record(cluster, StatusEvent("Warning", condition.reason, condition.message))
+                event_records.record(
+                    self._recorder,
+                    cluster,
+                    StatusEvent("Warning", condition.reason, condition.message),
+                )
         if is_ours:
             return {**statuses_of, cluster.key: status}
         return {} if canonical(status) == canonical(dict(live)) else {cluster.key: status}
@@ -251,7 +253,7 @@ class Reporter:
             ready = condition_of(status, "Ready")
             if status is None or not wanted or ready.get("status") != "True":
                 continue
-            if self._finalizers.is_forbidden(_reference(resource)):
+            if self._finalizers.is_forbidden(reference_of(resource)):
                 condition = forbidden_condition(key.kind, ready["message"])
                 before = self._reported_status(resource)
                 told = conditions(condition, resource.generation, before, now_ms)
@@ -336,12 +338,12 @@ class Reporter:
             if reported is not None and reported.tells(status, live, now_s):
                 return
             self._reported[resource.key] = _ReportedStatus(resource.uid, status, live, now_s)
-        reference = _reference(resource)
+        reference = reference_of(resource)
         self._writer.put(reference, dict(status), dict(resource.status or {}))
         before = resource.status if reported is None else reported.status
         for event in status_events(resource.key, before, status):
             if event.reason != RUN_ENDED or not self._is_end_told(resource):
-                self._record(resource, event)
+                event_records.record(self._recorder, resource, event)
 
     def _report_decisions(self, assembly: Assembly, outcome: Outcome) -> None:
         """Send the events of what the pass decided."""
@@ -351,20 +353,12 @@ class Reporter:
             told = self._decisions.get(assembly.name, ToldDecisions())
             events, self._decisions[assembly.name] = decision_events(outcome, told, self._clock())
         for event in events:
-            self._record(assembly.cluster, event)
+            event_records.record(self._recorder, assembly.cluster, event)
 
     def _is_end_told(self, resource: CustomResource) -> bool:
         """Whether a pass of this process ended the cluster's run, and told how."""
         with self._lock:
             return self._decisions.get(resource.name, ToldDecisions()).has_ended
-
-    def _record(self, resource: CustomResource, event: StatusEvent) -> None:
-        warning = event.type == "Warning"
-        reference = _reference(resource)
-        if self._recorder.record(reference, event.reason, event.note, warning=warning):
-            level = logging.WARNING if warning else logging.INFO
-            extra = about(resource.kind, resource.name, resource.namespace)
-            logger.log(level, "%s: %s", event.reason, event.note, extra=extra)
 
     def _count_ready(
         self, assembly: Assembly, statuses_of: Mapping[ObjectKey, Mapping[str, Any]]
@@ -387,7 +381,3 @@ def finalizer_writer(api: finalizers.FinalizerApi) -> BackgroundWriter[bool]:
         change(api, reference)
 
     return BackgroundWriter("finalizers", write)
-
-
-def _reference(resource: CustomResource) -> Reference:
-    return Reference(resource.kind, resource.namespace, resource.name, resource.uid)

@@ -124,6 +124,17 @@ def command_of(group: click.Group, words: Sequence[str]) -> click.Command | None
     return None if isinstance(command, click.Group) else command
 
 
+def test_anchors_of_links_are_titles() -> None:
+    dead = []
+    for document in TOLD:
+        for link, anchor in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", document.read_text()):
+            target = document.parent / link if link else document
+            titles = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+            dead += [] if anchor in anchors else [f"{document.name}: {link}#{anchor}"]
+    assert dead == []
+
+
 def test_the_page_on_tenancy_names_what_there_is() -> None:
     page = (ROOT / "docs" / "tenancy.md").read_text()
     policies = {file.stem for file in (ROOT / "policies").glob("*.yaml")}

@@ -426,6 +426,26 @@ def test_what_is_wrong_in_manifests_keeps_nobody_from_seeing_or_ending_a_run(bar
     assert run("apply", "-f", bare.folder, "--yes").code == 1
 
 
+@pytest.mark.parametrize("command", [("stop",), ("rollback",), ("repair", "--yes")])
+def test_a_run_of_another_cluster_than_the_declared_one_is_not_ended(bare, command):
+    """The address was edited, or a server belongs to another ensemble."""
+    bare.declare(GROWING)
+    assert interrupted(bare, "stage 1 requested", "apply", "--yes") == 130
+    bare.declare(GROWING, clusterId="the-right-one")
+    bare.settle()
+    ran = run(*command, "-f", bare.folder)
+    assert (ran.code, bare.written()) == (1, ())
+    assert "its id is the-bare-one, spec.clusterId says the-right-one" in ran.err
+
+
+@pytest.mark.parametrize("command", ["status", "history", "why t"])
+def test_who_looks_at_another_cluster_than_the_declared_one_is_warned(bare, command):
+    bare.declare(AS_IT_IS, clusterId="the-right-one")
+    ran = run(*command.split(), "-f", bare.folder)
+    assert ran.code == (1 if command == "why t" else 0)  # it makes a plan
+    assert "its id is the-bare-one, spec.clusterId says the-right-one" in ran.err
+
+
 # Somebody else is at work
 
 

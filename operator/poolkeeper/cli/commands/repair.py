@@ -21,7 +21,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import printing
 from poolkeeper.controller.loops.audit_notes import note_commits
-from poolkeeper.errors import HolderActive, OtherCluster, Refused, Unavailable
+from poolkeeper.errors import HolderActive, Refused, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.telemetry.audit import AuditTrail, Emit
@@ -143,9 +143,8 @@ def _examined(command: RepairOptions, session: Session) -> Examined:
     target = command.target
     reading = observe.cluster(session, target.name)
     cluster, desired = reading.cluster, target.desired
-    pinned = None if desired is None else desired.cluster.cluster_id
-    if pinned is not None and cluster.id not in (None, pinned):
-        raise OtherCluster(f"this is another cluster: its id is {cluster.id}, not {pinned}")
+    if wrong := cluster_reading.other_cluster(target, cluster.id):
+        raise wrong
     if cluster.controller.kraft:
         raise Refused("the cluster is migrating to KRaft: nothing is written to ZooKeeper any more")
     now_ms = time.time_ns() // 1_000_000

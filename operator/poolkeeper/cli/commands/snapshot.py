@@ -36,6 +36,7 @@ def snapshot(address: ClusterSelection, out: Path, output: str) -> None:
     target = targets.target(address)
     read_ms = time.time_ns() // 1_000_000
     with cluster_reading.session(target) as session:
+        cluster_reading.warn_of_other_cluster(session, target)
         observed = cluster_reading.read_cluster(session, target)
     write(out, replace(observed.cluster, read_ms=read_ms))
     partitions = sum(len(topic.partitions) for topic in observed.cluster.topics.values())

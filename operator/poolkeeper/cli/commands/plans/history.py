@@ -22,6 +22,7 @@ def history(address: ClusterSelection, output: str) -> None:
     """
     target = targets.reachable_target(address)
     with cluster_reading.session(target) as session:
+        cluster_reading.warn_of_other_cluster(session, target)
         found = finished_runs.read(session)
     printing.warn(map(str, found.damage))
     if output == printing.JSON:

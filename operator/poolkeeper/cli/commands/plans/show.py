@@ -40,6 +40,7 @@ def show(words: tuple[str, ...], output: str, **given: Any) -> None:
         options.address_of(words[0] if len(words) == 2 else None, **given)
     )
     with cluster_reading.session(target) as session:
+        cluster_reading.warn_of_other_cluster(session, target)
         plan = stored_plan(session, words[-1])
         observed = cluster_reading.read_cluster(session, target, sizes=False)
         owned = records.read(session)

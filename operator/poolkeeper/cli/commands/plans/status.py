@@ -42,6 +42,7 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
     """
     target = targets.reachable_target(address)
     with cluster_reading.session(target) as session:
+        cluster_reading.warn_of_other_cluster(session, target)
         if not watch:
             _show(status_reading.read(session, target), output)
             return

@@ -14,6 +14,7 @@ from poolkeeper.zk import fencing, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.fencing import Holder, UnknownHolder
 from poolkeeper.zk.journal import journal
+from poolkeeper.zk.reading import observe
 
 
 def _allow_failover() -> Decorator:
@@ -66,6 +67,8 @@ def rollback(address: ClusterSelection, allow_failover: bool, audit_log: Emit, o
 def _request(address: ClusterSelection, request: StopRequest, output: str, emit: Emit) -> None:
     target = targets.reachable_target(address)
     with cluster_reading.session(target) as session:
+        if wrong := cluster_reading.other_cluster(target, observe.cluster_id(session)):
+            raise wrong
         before = journal.read_run_to_stop(session)
         trail = AuditTrail(emit, target.name, "rollback" if request.at_once else "stop")
         if before.run is not None:

@@ -33,6 +33,7 @@ def why(words: tuple[str, ...], output: str, **given: Any) -> None:
         raise click.UsageError("expected TOPIC, or CLUSTER and TOPIC")
     target = targets.target(options.address_of(words[0] if len(words) == 2 else None, **given))
     with cluster_reading.session(target) as session:
+        cluster_reading.warn_of_other_cluster(session, target)
         # The whole cluster is read, and a plan made, for a name that is right alone.
         topic_text.require_known(words[-1], session.children(znodes.TOPICS) or (), target.desired)
         status = status_reading.read(session, target)

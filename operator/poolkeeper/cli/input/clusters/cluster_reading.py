@@ -10,7 +10,8 @@ from poolkeeper import wording
 from poolkeeper.brokers import enrich
 from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters.targets import Target
-from poolkeeper.errors import BrokersUnreachable, Unavailable
+from poolkeeper.cli.output import printing
+from poolkeeper.errors import BrokersUnreachable, OtherCluster, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import with_load_history
 from poolkeeper.model.plans import Plan
@@ -57,6 +58,24 @@ def session(target: Target) -> Iterator[Session]:
         yield found
     finally:
         found.close()
+
+
+def other_cluster(target: Target, found: str | None) -> OtherCluster | None:
+    """Return what is wrong if the cluster with the id `found` is not the declared one.
+
+    An id that cannot be read, or none, proves nothing.
+    """
+    if target.cluster_id is None or found in (None, target.cluster_id):
+        return None
+    return OtherCluster(
+        f"this is another cluster: its id is {found}, spec.clusterId says {target.cluster_id}"
+    )
+
+
+def warn_of_other_cluster(session: Session, target: Target) -> None:
+    """Warn who looks at a cluster that is not the declared one."""
+    if wrong := other_cluster(target, observe.cluster_id(session)):
+        printing.warn((str(wrong),))
 
 
 def brokers(target: Target) -> "BrokerClient | None":

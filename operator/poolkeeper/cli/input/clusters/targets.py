@@ -26,7 +26,8 @@ ANONYMOUS = ClientConfig()
 class Target:
     """The addresses, credentials and declared state of one cluster.
 
-    `desired` is None for a cluster that is addressed without manifests.
+    `desired` is None for a cluster that is addressed without manifests. `cluster_id` is what they
+    declare of it, also where nothing else is taken from them.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Target:
     timeout_s: float = timing.TIMEOUT_S
     kafka_version: str | None = None
     desired: Desired | None = None
+    cluster_id: str | None = None
 
 
 def load_desired(address: ClusterSelection) -> Desired:
@@ -114,6 +116,7 @@ def target_of(address: ClusterSelection, desired: Desired) -> Target:
         timeout_s=address.timeout_s,
         kafka_version=spec.kafka_version,
         desired=desired,
+        cluster_id=spec.cluster_id,
     )
 
 

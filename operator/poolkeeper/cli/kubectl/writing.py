@@ -125,7 +125,10 @@ def stop(access: UserAccess, cluster: str, no_wait: bool, output: str) -> int:
 def rollback(
     access: UserAccess, cluster: str, allow_failover: bool, no_wait: bool, output: str
 ) -> int:
-    """Cancel the moves in flight and end the run; what has moved before stays moved."""
+    """Cancel the moves in flight and end the run; what has moved before stays moved.
+
+    Nothing moves again before `resume`, or before something else is declared.
+    """
     return ask(
         access,
         cluster,

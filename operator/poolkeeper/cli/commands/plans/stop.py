@@ -39,6 +39,9 @@ def stop(
 
     Sets a flag in the cluster's journal, which the active executor obeys, or the next one. What has
     moved stays moved; throttles are restored. CLUSTER as for `status`.
+
+    A loop begins the same plan again after `apply` (on Kubernetes `kubectl poolkeeper resume`), or
+    once something else is declared.
     """
     if allow_failover and not now:
         raise click.UsageError("--allow-controller-failover is for --now")

@@ -15,6 +15,7 @@ anything: only `HOSTS` workers have one, and those take what is on a Kubernetes 
 has nothing else left to do starts one for `MANY` files that wait.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -177,8 +178,18 @@ def _rank(item: pytest.Item) -> tuple[int, bool, bool]:
     return ROOMS.index(room), _unit(item) not in TOGETHER, not is_long
 
 
+def of_room(items: list[pytest.Item], room: str) -> Iterator[pytest.Item]:
+    """Yield the tests of a room."""
+    return (item for item in items if _room(item) == room)
+
+
 def _room(item: pytest.Item) -> str:
-    return item.path.relative_to(HERE).parts[0]
+    return _room_of(item.path)
+
+
+@lru_cache
+def _room_of(path: Path) -> str:
+    return path.relative_to(HERE).parts[0]
 
 
 def _mixed(ranks: dict[str, tuple[int, bool, bool]]) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import archives
+import scheduling
 from bench import clusters
 from fleet import cases
 from fleet.in_process import InProcess
@@ -44,11 +45,10 @@ SMALL = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.fleet)
-            if "s3_server" in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
+    for item in scheduling.of_room(items, "fleet"):
+        item.add_marker(pytest.mark.fleet)
+        if "s3_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
 
 
 @pytest.fixture

@@ -32,6 +32,7 @@ from typing import Any
 
 import pytest
 
+import scheduling
 from apirequests import Api
 from conditions import until
 from control_plane import building
@@ -57,11 +58,10 @@ Helm = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.kubernetes)
-            if item.get_closest_marker("timeout") is None:
-                item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
+    for item in scheduling.of_room(items, "kubernetes"):
+        item.add_marker(pytest.mark.kubernetes)
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_S, func_only=True))
 
 
 @pytest.fixture(scope="session")

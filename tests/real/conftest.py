@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
+import scheduling
 from poolkeeper.sandbox import Sandbox
 from real.bare import Bare, bare_cluster
 from servers import fresh_kafka, kafka, kept_kafka
 
 __all__ = ["fresh_kafka", "kafka", "kept_kafka"]
-
-HERE = Path(__file__).parent
 
 
 @pytest.fixture
@@ -21,6 +20,5 @@ def bare(zookeeper: Sandbox, chroot: str, tmp_path: Path) -> Iterator[Bare]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.real)
+    for item in scheduling.of_room(items, "real"):
+        item.add_marker(pytest.mark.real)

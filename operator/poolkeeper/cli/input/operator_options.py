@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper import bounded_http
+from poolkeeper.cli.input import bounded_files
 from poolkeeper.errors import Refused
 from poolkeeper.kube.leadership.leader_election import (
     DURATION_S,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 LISTEN = "0.0.0.0:8080"
 LEASE = "poolkeeper"
 PLANNERS = 2
+PLANNING_JOBS_BYTES_MAX = 2**20
 LEVELS = ("debug", "info", "warning", "error")
 DEADLINE_S = 10.0
 
@@ -142,10 +144,7 @@ def planning_pods(file: Path | None) -> "PlannerPods | None":
 
     if file is None:
         return None
-    try:
-        return PlannerPods.from_json(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as failed:
-        raise Refused(f"{file}: cannot be read: {failed}") from failed
+    return PlannerPods.from_json(bounded_files.read_text(file, PLANNING_JOBS_BYTES_MAX))
 
 
 def _plan_text(plan: "Plan", desired: "Desired", seen: "LastObservation") -> str:

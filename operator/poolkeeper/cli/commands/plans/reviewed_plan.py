@@ -5,7 +5,8 @@ A part of it may be done already, by an `apply` that was interrupted or by hand;
 
 from pathlib import Path
 
-from poolkeeper.errors import Refused, StalePlan
+from poolkeeper.cli.input import bounded_files
+from poolkeeper.errors import StalePlan
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.audit import audit
@@ -14,14 +15,13 @@ from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.reconcile.plans.lawful_plans import violations_of_rest
 
+PLAN_BYTES_MAX = 2**30
+"""Five times a plan that moves every replica of 200,000 partitions."""
+
 
 def read(file: Path) -> Plan:
     """Return the plan; raises as `plan_json.decode`, and `Refused` if the file cannot be read."""
-    try:
-        body = file.read_bytes()
-    except OSError as error:
-        raise Refused(f"{file}: cannot be read ({error.strerror})") from error
-    return plan_json.decode(body, str(file))
+    return plan_json.decode(bounded_files.read(file, PLAN_BYTES_MAX), str(file))
 
 
 def require_fit(

@@ -13,7 +13,7 @@ import click
 
 from poolkeeper import bounded_http
 from poolkeeper.cli.commands.ui import ui_looks
-from poolkeeper.cli.input import interrupts, options
+from poolkeeper.cli.input import bounded_files, interrupts, options
 from poolkeeper.cli.input.files import fleet_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
@@ -28,6 +28,7 @@ LOOKS_FOR_CLUSTERS = 20
 """On Kubernetes it is looked every so many checks whether other clusters are declared."""
 _WORDS = {"where": "CLUSTER", "folders": "-f", "watched": "--watch-namespace"}
 TOKEN_MIN, TOKEN_MAX = 32, 4096
+TOKEN_FILE_BYTES_MAX = 2**16
 _TOKEN = re.compile(f"[A-Za-z0-9._~-]{{{TOKEN_MIN},{TOKEN_MAX}}}")
 LISTEN = "0.0.0.0:8470"
 DEADLINE_S = 10.0
@@ -163,10 +164,7 @@ def _token(file: Path | None) -> str:
     """Read the token; raises Refused for one that could be guessed."""
     if file is None:
         raise click.UsageError("--kubernetes needs --token-file: others reach the server")
-    try:
-        token = file.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as failed:
-        raise Refused(f"{file}: cannot be read as a token: {failed}") from failed
+    token = bounded_files.read_text(file, TOKEN_FILE_BYTES_MAX).strip()
     if not _TOKEN.fullmatch(token):
         raise Refused(
             f"{file}: holds {len(token)} characters (expected {TOKEN_MIN} to {TOKEN_MAX} letters,"

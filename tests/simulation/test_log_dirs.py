@@ -1,7 +1,6 @@
 """Moves between log directories in simulated clusters: deaths, restarts, rollback, edits."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,90 +8,20 @@ import pytest
 from matrices import every
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
-from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.runs import Ending, Phase, StopRequest
+from poolkeeper.model.execution.runs import Phase, StopRequest
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Mode, Throttle, ThrottleMode
-from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state.progress.held_copies import ASKS_MAX
-from poolkeeper.reconcile.authority import Authority
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
-from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS, SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults, faults
-from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.sandbox.simulation.broker.throttles import DIRECTORY_RATE
-from poolkeeper.sandbox.simulation.codecs import Tp
 from poolkeeper.zk.journal import history, throttle_records
 from poolkeeper.zk.journal.runs import encode_stop
-from simulation import invariants
-from simulation.asked import AskedBrokers
-from simulation.courses import directories
-from simulation.executors import EVERYTHING, Executor, NeverEnds, converged
-from simulation.scenarios import LOG_DIRS_RATE, MB, RATE, STOP, drained_log_dir
+from simulation.emptied_log_dirs import NEWEST, OLD, SIZE, STANDING, Case, of_kind, stopped
+from simulation.executors import NeverEnds
+from simulation.scenarios import LOG_DIRS_RATE, MB, RATE, STOP
 
-NEWEST, OLD = "3.9.2", "2.0.1"
-
-LOOKS_ONLY = Authority(steps=False, plans=frozenset())
-STANDING = 9 * MB
-LISTS = [[1, 2], [2, 3], [3, 1]] * 4
-SIZE = 8 * MB
 DEATHS = (Fault(FaultKind.DIED), Fault(FaultKind.DIED, done=True))
-
-
-class Case:
-    """A cluster with a log directory to empty, and an executor of it."""
-
-    def __init__(
-        self, kafka: str = NEWEST, change: Callable[[Desired], Desired] = lambda d: d
-    ) -> None:
-        self.cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
-        self.cluster.start()
-        self.wanted = change(drained_log_dir(self.cluster, (1, 2, 3), *LISTS, size=SIZE))
-        self.cluster.settle()
-        self.disk = self.cluster.simulation.brokers[1].disk
-        self.began = directories(self.cluster)
-        self.brokers = AskedBrokers(self.cluster, tells_logs=True)
-        self.executor = Executor(
-            self.cluster, self.wanted, brokers=self.brokers, enrich=self.brokers.enrich
-        )
-
-    @property
-    def rate(self) -> int | None:
-        """The rate of copies between directories that is in force on broker 1."""
-        return self.cluster.simulation.rates_of(1).get(DIRECTORY_RATE)
-
-    @property
-    def in_d0(self) -> int:
-        return sum(log.directory == 0 for log in self.disk.logs.values())
-
-    def when(self, condition: Callable[[], bool], action: Callable[[], None]) -> None:
-        """Do something as soon as the condition holds."""
-
-        def look() -> None:
-            if condition():
-                action()
-            else:
-                self.cluster.clock.after(100, look)
-
-        self.cluster.clock.after(100, look)
-
-    def copying(self) -> bool:
-        return any(self.disk.logs[tp].future_bytes > MB / 2 for tp in self.disk.moving)
-
-    def assert_nothing_is_left(self) -> None:
-        self.cluster.settle()
-        assert self.disk.moving == set()
-        assert self.rate == STANDING
-        assert invariants.leftovers(self.cluster.server, ("/poolkeeper/stopped",)) == []
-
-
-def of_kind(outcomes: list[Outcome], kind: ActionKind) -> Iterator[int]:
-    return (each.count for outcome in outcomes for each in outcome.did if each.kind is kind)
-
-
-def stopped(outcome: Outcome) -> bool:
-    return outcome.state is State.STOPPED or has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
 
 
 @pytest.mark.parametrize("kafka", [NEWEST, OLD])
@@ -281,74 +210,6 @@ def test_the_rate_that_somebody_removes_is_set_again_and_another_one_stays(
     assert bool(put_back) is not yielded
     left = case.cluster.read("/config/brokers/1")["config"][LOG_DIRS_RATE]
     assert left == (value if yielded else str(STANDING))
-
-
-def _held(reason: WaitReason) -> Callable[[Outcome], bool]:
-    return lambda outcome: outcome.progress is None and has(outcome.waits, reason)
-
-
-def _requested(case: Case) -> Counter[TopicPartition]:
-    return Counter(name for each in case.brokers.requests for name in each.targets)
-
-
-def _refuse_all(case: Case) -> None:
-    case.brokers = replace(case.brokers, refuses_moves=True)
-    case.executor.brokers = case.brokers
-
-
-def _undo_always(case: Case) -> None:
-    """Another tool asks for the directory that each replica is in, every half second."""
-
-    def undo() -> None:
-        for topic, number in [*case.disk.moving]:
-            log = case.disk.logs[Tp(topic, number)]
-            path = case.disk.directories[log.directory]
-            assert not case.cluster.simulation.alter_log_dir(1, topic, number, path)
-        case.cluster.clock.after(500, undo)
-
-    case.cluster.clock.after(500, undo)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "reason"),
-    [
-        pytest.param(_undo_always, WaitReason.LOG_DIR_MOVE_UNDONE, id="taken back"),
-        pytest.param(_refuse_all, WaitReason.LOG_DIR_MOVE_REFUSED, id="refused"),
-    ],
-)
-def test_moves_that_come_to_nothing_are_left_alone_for_longer_and_longer(
-    spoil: Callable[[Case], None], reason: WaitReason
-) -> None:
-    case = Case()
-    there = case.in_d0
-    spoil(case)
-    case.executor.at_rest = _held(reason)
-    case.executor.finish()
-    assert case.in_d0 == there
-    case.assert_nothing_is_left()
-    assert case.executor.endings == [Ending.FINISHED]
-    assert set(_requested(case).values()) == {ASKS_MAX}
-    [given_up] = of_kind(case.executor.seen, ActionKind.LOG_DIR_MOVES_GIVEN_UP)
-    assert given_up == there
-
-    case.executor.passes, hours = 0, 24
-    until = case.cluster.clock.now_ms() + hours * 3_600_000
-    case.executor.at_rest = lambda _: case.cluster.clock.now_ms() > until
-    case.executor.pause_s = lambda: 60.0
-    case.executor.finish(passes_max=5000)
-    assert 3 <= len(case.executor.endings) <= 9
-
-
-def test_a_person_is_told_what_came_to_nothing_and_not_kept_waiting() -> None:
-    case = Case()
-    _undo_always(case)
-    case.executor.authority, case.executor.at_rest = LOOKS_ONLY, lambda _: True
-    case.executor.finish()
-    case.executor.agreed = case.executor.seen[-1].plan
-    case.executor.authority, case.executor.at_rest = EVERYTHING, converged
-    case.executor.finish()
-    given_up = list(of_kind(case.executor.seen, ActionKind.LOG_DIR_MOVES_GIVEN_UP))
-    assert given_up == [case.in_d0]
 
 
 def _slow(wanted: Desired) -> Desired:

@@ -153,7 +153,7 @@ class PassMemory:
     """The hash of the approved plan that was told last."""
     deletions: deque[Deletion] = field(default_factory=lambda: deque(maxlen=100))
     asked_deletions: dict[str, AskedDeletion] = field(default_factory=dict)
-    """What was asked for last, by topic."""
+    """Those of the last minutes, by topic."""
     has_begun: bool = False
     wrote_early: bool = False
     """Whether the last pass wrote creations, partitions or configs, and so came to nothing else."""

@@ -24,6 +24,7 @@ from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.errors import HolderActive, Refused, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.telemetry.audit import AuditTrail, Emit
 from poolkeeper.text import count
 from poolkeeper.zk import znodes
@@ -145,8 +146,8 @@ def _examined(command: RepairOptions, session: Session) -> Examined:
     cluster, desired = reading.cluster, target.desired
     if wrong := cluster_reading.other_cluster(target, cluster.id):
         raise wrong
-    if cluster.controller.kraft:
-        raise Refused("the cluster is migrating to KRaft: nothing is written to ZooKeeper any more")
+    if migrating := gates.kraft_migration(cluster):
+        raise Refused("; ".join(wording.sentences(migrating)))
     now_ms = time.time_ns() // 1_000_000
     unset, failover = command.unset_throttles, command.allow_failover
     return Examined(session, reading, desired, now_ms, unset, failover)

@@ -7,7 +7,7 @@ and the API refuses to move what is being deleted. A broker that starts under th
 it within a second, with its data or empty (tried on 3.9.2, 2.8.2 and 2.0.1).
 
 A controller with `delete.topic.enable=false` takes the marker away at once and does nothing else.
-Until then a deletion keeps its marker, also over failovers, and the marker goes last.
+Any other deletion keeps its marker, also over failovers, until the topic's nodes are gone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,8 +19,6 @@ from poolkeeper.model.topology import Cluster, Replicas, TopicPartition
 
 ASK_AGAIN_MS = 600_000
 """After which time a deletion is asked for again that was taken back."""
-
-
 SURE_MS = 3_000
 """How long after it was asked for a deletion may be seen to end: the topic just read, no marker."""
 
@@ -31,6 +29,14 @@ class AskedDeletion:
 
     at_ms: int
     created_zxid: int | None
+
+
+def with_asked(
+    asked: Mapping[str, AskedDeletion], topic: str, created_zxid: int | None, now_ms: int
+) -> dict[str, AskedDeletion]:
+    """Return what was asked for, this topic included, as far as it still counts."""
+    recent = {name: each for name, each in asked.items() if now_ms - each.at_ms < ASK_AGAIN_MS}
+    return {**recent, topic: AskedDeletion(now_ms, created_zxid)}
 
 
 def taken_back(

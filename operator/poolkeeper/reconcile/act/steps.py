@@ -17,7 +17,7 @@ from poolkeeper.model.plans import (
 )
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
-from poolkeeper.planning.run_state.deletions import AskedDeletion
+from poolkeeper.planning.run_state.deletions import with_asked
 from poolkeeper.reconcile.act import (
     unwritable_configs,
 )
@@ -97,7 +97,7 @@ def _write_step(context: PassContext, cluster: Cluster, desired: Desired, step: 
             namespace = namespaces_of_doomed(desired).get(step.topic, "")
             now_ms, created = context.now_ms(), cluster.topics[step.topic].created_zxid
             memory.deletions.append(Deletion(now_ms, namespace))
-            memory.asked_deletions[step.topic] = AskedDeletion(now_ms, created)
+            memory.asked_deletions = with_asked(memory.asked_deletions, step.topic, created, now_ms)
         case ElectLeaders():
             partitions = tuple(TopicPartition(*each) for each in step.partitions)
             memory.elections.update(partitions)

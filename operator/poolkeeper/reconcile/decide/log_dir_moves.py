@@ -12,9 +12,8 @@ log. That is done for a rollback. If the run ends for another reason, copies in 
 
 Nothing is waited for that cannot come. A move whose directory failed or whose replica is gone is
 left alone; the next plan decides anew. So is one that its broker refuses, or that somebody takes
-back, each time that it is asked for (`held_copies`). A broker
-that is not live is waited for until the run ends, because its copies go on when it is back. Once
-the run is to end, it is not.
+back, each time that it is asked for (`held_copies`). A broker that is not live is waited for until
+the run ends, because its copies go on when it is back. Once the run is to end, it is not.
 """
 
 from poolkeeper.model.execution.runs import Ending, Phase

@@ -10,7 +10,7 @@ from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.errors import Forbidden
 from poolkeeper.model.execution.runs import Run, StopRequest
 from poolkeeper.telemetry.audit import AuditTrail, Emit
-from poolkeeper.zk import fencing, znodes
+from poolkeeper.zk import fencing, kraft, znodes
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.fencing import Holder, UnknownHolder
 from poolkeeper.zk.journal import journal
@@ -78,12 +78,12 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
             trail.concern(before.run.plan, before.run.stage)
             trail.begins()
         run = journal.request_stop(session, request, note_commits(trail))
-        holder = _who_holds(session)
+        holder, migrating = _who_holds(session), kraft.is_migrating(session)
         never_was = run is None and before.run is None
         is_lost = never_was and session.exists(znodes.RECORD_OF_REQUEST)
     request = request.added_to(before.stop)
     if run is not None:
-        trail.decided("StopRequested", _sentence(run, holder, request))
+        trail.decided("StopRequested", _sentence(run, holder, request, migrating=migrating))
     if output == printing.JSON:
         printing.emit_json(
             {"plan": run.plan if run else None, "holder": str(holder) if holder else None}
@@ -93,7 +93,7 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
     elif run is None:
         printing.emit("no run is recorded: nothing to stop")
     else:
-        printing.emit(_sentence(run, holder, request))
+        printing.emit(_sentence(run, holder, request, migrating=migrating))
 
 
 def _who_holds(session: Session) -> Holder | None:
@@ -110,7 +110,13 @@ _LOST = (
 )
 
 
-def _sentence(run: Run, holder: Holder | None, request: StopRequest) -> str:
+def _sentence(run: Run, holder: Holder | None, request: StopRequest, *, migrating: bool) -> str:
+    if migrating:
+        by = "the next executor (`poolkeeper apply`)" if holder is None else str(holder)
+        return (
+            f"run {run.plan} is ended by {by}; the cluster is migrating to KRaft, so its moves in"
+            " flight go on and its throttles stay"
+        )
     if holder is None:
         ended = "rolled back" if request.at_once else "ended"
         return (

@@ -52,7 +52,6 @@ def find(
     )
     unused = {*topics, *brokers} - {*ours.topics, *ours.brokers}
     return LeftThrottles(
-        migrating=cluster.controller.kraft,
         ours=ours,
         recorded=Throttled(
             tuple(sorted(name for name, each in topics.items() if each.live is not None)),
@@ -82,6 +81,7 @@ def find(
             for each in (*topics.values(), *brokers.values())
             if each.unreadable is not None and each.unreadable.path not in reading.damaged
         ),
+        migrating=cluster.controller.kraft,
     )
 
 

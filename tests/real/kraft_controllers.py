@@ -13,7 +13,7 @@ from typing import Self
 
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.sandbox.servers import artifacts
-from real.support import kazoo
+from real.support import body, kazoo
 
 ID = 3000
 _TOOL_S = 60
@@ -72,8 +72,7 @@ class KraftController:
     def leads(self) -> bool:
         """Whether `/controller` is its own."""
         with kazoo(self.sandbox.connect) as client:
-            data, stat = client.get("/controller")
-        return json.loads(data)["brokerid"] == ID and stat.ephemeralOwner == 0
+            return body(client, "/controller").get("brokerid") == ID
 
     def __enter__(self) -> Self:
         return self

@@ -26,6 +26,8 @@ from real.support import (
 )
 
 pytestmark = pytest.mark.long
+SESSIONS = {"session_timeout_ms": 18_000, "session_timeout_max_ms": 60_000}
+"""No broker loses its session on a machine with other work: nothing of that is tried here."""
 REMEDIES = {"allowControllerFailover": True, "removeStaleRequests": True}
 SLOW = {"throttle": {"mode": "Fixed", "rate": "8Ki"}}
 """Slow enough for a KRaft controller to start meanwhile on any machine."""
@@ -36,9 +38,10 @@ MIGRATING = "the cluster is migrating to KRaft"
 def test_a_migration_to_kraft_is_left_alone_and_what_stays_is_taken_off_after_its_revert(
     tmp_path: Path,
 ) -> None:
-    port = free_port()
-    settings = (*SETTINGS, *migrating(port))
-    with started("3.9.2", brokers=spread(2, ""), settings=settings) as sandbox:
+    reserved = socket.create_server(("127.0.0.1", 0))
+    port = reserved.getsockname()[1]
+    spec = {"brokers": spread(2, ""), "settings": (*SETTINGS, *migrating(port))}
+    with reserved, started("3.9.2", **spec, **SESSIONS) as sandbox:
         folder = tmp_path / "manifests"
         create(sandbox, TOPIC, (1,), (1,))
         fill(sandbox.bootstrap, [24, 24])
@@ -54,6 +57,7 @@ def test_a_migration_to_kraft_is_left_alone_and_what_stays_is_taken_off_after_it
         words = command("apply", "-f", folder, "--yes")
         with Executor.start(words, tmp_path / "output") as executor:
             until(lambda: lists(sandbox) == [[2, 1], [2, 1]], "both partitions move")
+            reserved.close()
             with KraftController.start(sandbox, port, tmp_path) as controller:
                 until(controller.leads, "the KRaft controller leads")
                 since = last_zxid(sandbox)
@@ -78,12 +82,6 @@ def test_a_migration_to_kraft_is_left_alone_and_what_stays_is_taken_off_after_it
             assert run("apply", "-f", folder, "--yes").code == 0
             assert_nothing_left(sandbox, TOPIC)
             assert assignment(sandbox, TOPIC) == [(2,), (2,)]
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def lists(sandbox: Sandbox) -> list[list[int]]:

@@ -188,6 +188,7 @@ def end(guide: Tour) -> int:
             print(f"  not so: {check.sentence}: {check.against[0]}")
         return 1
     print(f"\nAll {len(guide.checks)} checks hold. {took_s:.0f} s in all.")
+    print("On your own: source .venv/bin/activate, and then the tour of README.md.")
     return 0
 
 

@@ -55,6 +55,14 @@ def test_every_command_exists(document: str) -> None:
     assert named - set(COMMANDS) == set()
 
 
+def test_no_page_installs_from_an_index_to_which_nobody_publishes() -> None:
+    """A name that is free there may be anybody's tomorrow."""
+    spans = [span for page in TOLD for span in page.read_text().split("`")]
+    installs = [span for span in spans if span.startswith("pip install")]
+    assert len(installs) >= 4
+    assert [span for span in installs if "poolkeeper" in span] == []
+
+
 def test_links_of_documents_lead_somewhere() -> None:
     dead = []
     for document in (*PAGES, ROOT / "README.md"):

@@ -8,7 +8,8 @@
 #
 # Needs Python 3.11 or later; the tests of real servers and the demo also need Java 17 and Maven,
 # the tests of Kubernetes, of object stores and `make cluster` Go 1.26 (some minutes, at first),
-# `make soak` a browser: apt-get install --no-install-recommends chromium
+# `make soak` a browser and what builds images:
+# apt-get install --no-install-recommends chromium buildah debootstrap
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c

@@ -180,6 +180,19 @@ def test_the_image_builds_from_what_the_wheel_needs():
     ] == []
 
 
+@pytest.mark.parametrize("dockerfile", ["Dockerfile", "Dockerfile.planner"])
+def test_what_a_dockerfile_copies_is_there_and_gets_past_dockerignore(dockerfile):
+    """Nothing else is sent to who builds: he would end with `not found`."""
+    ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert "*" in ignored
+    text = (ROOT / dockerfile).read_text(encoding="utf-8")
+    copies = re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE)
+    copied = [source for line in copies for source in line.split()]
+    assert {"requirements/core.txt", "pyproject.toml", "operator"} <= {*copied}
+    assert [source for source in copied if not (ROOT / source).exists()] == []
+    assert [source for source in copied if f"!{source}" not in ignored] == []
+
+
 def _schemas(path: str, schema: Any) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every schema within a schema, with its place."""
     yield path, schema

@@ -116,6 +116,10 @@ def session(master: str | None, conf: Mapping[str, str] | None = None) -> Iterat
     )
     builder = SparkSession.builder.master(master).appName(APP)
     local = LOCAL_CONF if master.startswith("local") else {}
+    if local:
+        # The JVM asks for the address of this machine's name before it reads settings, and there
+        # may be none. Spark's page would be open to the network, too.
+        os.environ.setdefault("SPARK_LOCAL_IP", LOCAL_CONF["spark.driver.host"])
     for name, value in {**CONF, **local, **given, **(conf or {})}.items():
         if name not in ("spark.master", "spark.app.name"):  # the application names itself
             builder = builder.config(name, value)
@@ -165,9 +169,15 @@ def _interrupted(failed: BaseException) -> bool:
 
 
 def start_cause(failed: Exception) -> str:
-    """Why Spark does not start; without Java it says no more than that a process has ended."""
+    """Why Spark does not start; without Java it says no more than that a process has ended.
+
+    What that process had to say is on standard error already.
+    """
     if isinstance(failed, PySparkException) and failed.getCondition() == _NO_JAVA:
-        return f"Java does not: it needs Java 17, by JAVA_HOME or on the search path ({_NO_JAVA})"
+        return (
+            "Java does not, or ends at once, and says why above: it needs Java 17, by JAVA_HOME or"
+            f" on the search path ({_NO_JAVA})"
+        )
     return cause(failed)
 
 

@@ -175,8 +175,8 @@ def start_cause(failed: Exception) -> str:
     """
     if isinstance(failed, PySparkException) and failed.getCondition() == _NO_JAVA:
         return (
-            "Java does not, or ends at once, and says why above: it needs Java 17, by JAVA_HOME or"
-            f" on the search path ({_NO_JAVA})"
+            "Java does not, or ends at once, and says why above: it needs Java 17 or later, by"
+            f" JAVA_HOME or on the search path ({_NO_JAVA})"
         )
     return cause(failed)
 

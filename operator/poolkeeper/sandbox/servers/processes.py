@@ -23,6 +23,7 @@ from poolkeeper import errors
 from poolkeeper.frozen import frozen
 
 LAUNCHER = Path(__file__).with_name("launch.py")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 POLL_S = 0.01
 
 
@@ -34,9 +35,16 @@ class Identity:
     started_ticks: int
 
 
-def boot_id() -> str:
-    """Return the name of this boot of the machine; start times of other boots mean nothing."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+def boot_id(file: Path = BOOT_ID) -> str:
+    """Return the name of this boot of the machine; start times of other boots mean nothing.
+
+    Raises Unavailable where there is no such file: on systems other than Linux.
+    """
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except OSError as error:
+        why = f"a sandbox needs Linux, which tells processes apart by {file}"
+        raise errors.Unavailable(f"{why}: {error.strerror}") from error
 
 
 def identify(pid: int) -> Identity | None:

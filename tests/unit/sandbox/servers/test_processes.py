@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 
 from conditions import until
+from poolkeeper import errors
 from poolkeeper.sandbox.servers import processes
 from poolkeeper.sandbox.servers.processes import Identity, ProcessGroup
 
@@ -34,6 +35,11 @@ def test_we_are_alive_and_somebody_with_our_pid_is_not():
     me = processes.identify(os.getpid())
     assert processes.alive(me)
     assert not processes.alive(replace(me, started_ticks=me.started_ticks - 1))
+
+
+def test_a_system_that_does_not_tell_boots_apart_is_refused(tmp_path):
+    with pytest.raises(errors.Unavailable, match=f"needs Linux.* by {tmp_path}/boot_id: No such"):
+        processes.boot_id(tmp_path / "boot_id")
 
 
 def test_a_dead_child_not_waited_for_is_nobody():

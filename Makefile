@@ -85,7 +85,7 @@ test: ahead .venv/.fleet
 	  tests=0; $(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile=test || tests=$$?; \
 	  wait $$lint || { cat $(LINT_LOG) >&2; exit 1; }; exit $$tests
 
-unit: .venv/.dev
+unit: .venv/.fleet
 	@$(BIN)/python -m pytest -q -n 3 -m 'not slow and not soak' tests/unit
 
 soak: ahead .venv/.fleet

@@ -15,7 +15,7 @@ import pytest
 from conditions import until
 from poolkeeper.cli.main import INTERRUPTED
 
-BEGINS_S = 10.0
+BEGINS_S = 60.0
 ENDS_S = 30.0
 PEM = base64.b64encode(b"a private key\n").decode()
 PLUGIN = "from poolkeeper.cli.kubectl.main import run; run()"

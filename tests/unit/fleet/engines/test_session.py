@@ -1,7 +1,3 @@
-import pytest
-
-pytest.importorskip("pyspark")
-
 from pyspark.errors import PySparkRuntimeError
 
 from poolkeeper.fleet.engines import session

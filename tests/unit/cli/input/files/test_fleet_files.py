@@ -7,6 +7,7 @@ import pytest
 
 from poolkeeper.cli.input.files import fleet_files
 from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake import objects
 
 HTML = "text/html; charset=utf-8"
 LATEST = "report-2026-03-02.html"
@@ -59,7 +60,6 @@ def test_one_file_has_its_pages_beside_it(folder: Path) -> None:
 
 def test_a_store_is_read_through_arrow(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its objects are those of `fleet.lake`; here, of a folder."""
-    objects = pytest.importorskip("poolkeeper.fleet.lake.objects")
     opened: list[str] = []
 
     def of_folder(uri: str) -> object:

@@ -3,12 +3,17 @@
 A replica that moves between directories of its broker has two logs: the current one and the
 *future* one, which takes over once it has caught up. Only the current log is the replica's size. A
 broker that has not answered is in `failures`, never an empty entry in `logs`: unknown is not zero.
+
+A directory has failed only where its broker says so. Any other error of a directory tells that the
+broker could not look at it, as where the system does not know its volume: such a broker has not
+answered, or else its disk would be replaced, and what is on it moved, for nothing.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import NamedTuple
 
+from poolkeeper.errors import Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import LogDir, TopicPartition
 
@@ -27,7 +32,7 @@ class ReplicaLog(NamedTuple):
 class BrokerLogs:
     """All logs of one broker: `current` are current, `future` ones are being copied on the broker.
 
-    `offline` names directories that the broker cannot read, with the reason.
+    `offline` names directories that have failed, with the reason.
     """
 
     log_dirs: Mapping[str, LogDir]
@@ -62,7 +67,8 @@ def from_response(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
     """Read one broker's list of directories, in the shape of DescribeLogDirs.
 
     Kafka 2.8 lists topics without partitions when asked for others; they leave no trace here.
-    Sizes of volumes are -1, or absent, before Kafka 3.3.
+    Sizes of volumes are -1, or absent, before Kafka 3.3. Raises Unavailable if the broker could not
+    look at a directory.
     """
     log_dirs: dict[str, LogDir] = {}
     held: dict[TopicPartition, ReplicaLog] = {}
@@ -71,9 +77,13 @@ def from_response(answer: Iterable[Mapping[str, object]]) -> BrokerLogs:
     for directory in answer:
         path = str(directory["log_dir"])
         code = _integer(directory["error_code"])
-        if code:
-            offline[path] = "storage error" if code == STORAGE_ERROR else f"error {code}"
+        if code == STORAGE_ERROR:
+            offline[path] = "storage error"
             continue
+        if code:
+            raise Unavailable(
+                f"it could not look at log directory {path} (error {code}); its own log says why"
+            )
         log_dirs[path] = LogDir(
             _size_or_none(directory.get("total_bytes")),
             _size_or_none(directory.get("usable_bytes")),

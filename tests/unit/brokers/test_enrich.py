@@ -90,12 +90,12 @@ def test_what_is_not_answered_stays_as_it_was():
 
 
 def test_silent_brokers_and_offline_directories_are_warnings():
-    sick = BrokerLogs({}, {}, offline={"/d1": "error 57"})
+    sick = BrokerLogs({}, {}, offline={"/d1": "storage error"})
     sizes = Sizes({1: sick}, {2: "no answer in time"})
     found = enrich.enrich_cluster(cluster(version="2.8"), Answers(sizes), deadline_s=1)
     assert found.warnings == (
         "broker 2 does not report sizes: no answer in time",
-        "broker 1: log directory /d1 is offline (error 57)",
+        "broker 1: log directory /d1 is offline (storage error)",
     )
 
 

@@ -1,6 +1,7 @@
 import pytest
 
 from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, from_response
+from poolkeeper.errors import Unavailable
 from poolkeeper.model.topology import LogDir, TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -48,8 +49,8 @@ def topic(name, *partitions):
             id="a-future-log-is-not-the-replica",
         ),
         pytest.param(
-            [directory("/d1", error_code=57), directory("/d2")],
-            BrokerLogs({"/d2": LogDir()}, {}, offline={"/d1": "error 57"}),
+            [directory("/d1", error_code=56), directory("/d2")],
+            BrokerLogs({"/d2": LogDir()}, {}, offline={"/d1": "storage error"}),
             id="an-offline-directory-is-named",
         ),
         pytest.param(
@@ -61,3 +62,10 @@ def topic(name, *partitions):
 )
 def test_reading_one_brokers_answer(answer, expected):
     assert from_response(answer) == expected
+
+
+@pytest.mark.parametrize("code", [-1, 29, 57])
+def test_a_broker_that_cannot_look_at_a_directory_has_not_answered(code):
+    answer = [directory("/d1", error_code=code), directory("/d2", error_code=56)]
+    with pytest.raises(Unavailable, match=rf"log directory /d1 \(error {code}\)"):
+        from_response(answer)

@@ -159,20 +159,25 @@ def _of_prometheus(name: str) -> Path:
             "`prometheus` could be unpacked"
         )
 
-    def unpack(work: Path) -> None:
+    def unpack(package: str, work: Path) -> None:
         # The package is not installed: that would start a server, and needs root.
         with tempfile.TemporaryDirectory(dir=work) as download:
-            fetch = [apt, "download", "-q", "prometheus"]
+            fetch = [apt, "download", "-q", package]
             try:
-                _run(fetch, "the package prometheus", APT_TIMEOUT_S, folder=Path(download))
+                _run(fetch, f"the package {package}", APT_TIMEOUT_S, folder=Path(download))
             except BuildError:  # there may be no package lists yet
                 _run([apt, "update", "-q"], "the package lists", APT_TIMEOUT_S)
-                _run(fetch, "the package prometheus", APT_TIMEOUT_S, folder=Path(download))
-            for package in Path(download).glob("*.deb"):
-                _run([dpkg, "-x", str(package), str(work)], package.name, APT_TIMEOUT_S)
+                _run(fetch, f"the package {package}", APT_TIMEOUT_S, folder=Path(download))
+            for file in Path(download).glob("*.deb"):
+                _run([dpkg, "-x", str(file), str(work)], file.name, APT_TIMEOUT_S)
+
+    def unpack_all(work: Path) -> None:
+        unpack("prometheus", work)
+        if not (work / "usr/bin/promtool").exists():  # a package of its own from Debian 13 on
+            unpack("promtool", work)
 
     folder = cache_folder() / "debian" / "prometheus"
-    return _once(folder, "bringing Debian's package prometheus", unpack) / "usr" / "bin" / name
+    return _once(folder, "bringing Debian's package prometheus", unpack_all) / "usr" / "bin" / name
 
 
 def _once(folder: Path, what: str, fill: Callable[[Path], None]) -> Path:

@@ -18,6 +18,10 @@ from poolkeeper.resources.kinds.resource_pool import read_pool
 from poolkeeper.resources.kinds.topic import read_topic
 
 SIZE = "in body should match '^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$'"
+ITEM_SIZE = (
+    "in body should match '^(0*[1-9][0-9]*([.][0-9]+)?|0+[.]0*[1-9][0-9]*)"
+    "(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$'"
+)
 DURATION = "in body should match '^([0-9]{1,6}h)?([0-9]{1,6}m)?([0-9]{1,8}s)?$'"
 NO_TIME = "the duration is no time at all; write such as 45s, 30m or 1h30m"
 OUT_OF_RANGE = "the size is out of range; write more than 0, and below 8Ei"

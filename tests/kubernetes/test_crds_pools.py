@@ -2,7 +2,7 @@
 
 import pytest
 
-from admission import OUT_OF_RANGE, ask_reader, ask_server, at_least, matching, row
+from admission import ITEM_SIZE, OUT_OF_RANGE, ask_reader, ask_server, at_least, matching, row
 from apirequests import merged
 from manifests import POOL
 
@@ -106,6 +106,13 @@ ROWS = [
         "a broker in two overrides",
         {"capacity": {"overrides": [{"ids": [1]}, {"ids": [1]}]}},
         offline_differs="lists of lists against each other cost more than a rule may",
+    ),
+    pool("disks of some", {"capacity": {"overrides": [{"ids": [1], "disk": "1.5Ti"}]}}),
+    pool(
+        "no disk of some",
+        {"capacity": {"overrides": [{"ids": [1], "disk": 0}, {"ids": [2], "disk": "0Ti"}]}},
+        at_least(1, "spec.capacity.overrides[0].disk"),
+        f"spec.capacity.overrides[1].disk: spec.capacity.overrides[1].disk {ITEM_SIZE}",
     ),
     pool(
         "a claim that is no regular expression",

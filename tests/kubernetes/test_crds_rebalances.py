@@ -6,6 +6,7 @@ import pytest
 
 from admission import (
     DURATION,
+    ITEM_SIZE,
     NO_TIME,
     OUT_OF_RANGE,
     SIZE,
@@ -37,6 +38,10 @@ def labels(operator, *values):
 
 def windows(**window):
     return {"budget": {"windows": [{"cron": "0 22 * * *", "duration": "8h", **window}]}}
+
+
+def site(rate):
+    return {"budget": {"sites": [{"name": "x", "clusters": ["a"], "rate": rate}]}}
 
 
 ROWS = [
@@ -101,6 +106,25 @@ ROWS = [
         {"budget": {"rate": "fast"}},
         f"spec.budget.rate: spec.budget.rate {SIZE}",
     ),
+    *(
+        rebalance(f"the rate {rate!r} of a site", site(rate))
+        for rate in (1, "1", "0.5Ki", "00.010Mi", "010", "1.5Gi", "1e6", "7Ei")
+    ),
+    rebalance("no rate of a site", site(0), at_least(1, "spec.budget.sites[0].rate")),
+    *(
+        rebalance(
+            f"the rate {rate!r} of a site",
+            site(rate),
+            f"spec.budget.sites[0].rate: spec.budget.sites[0].rate {ITEM_SIZE}",
+        )
+        for rate in ("0", "0.0Ki", "00e9", "fast", "100m")
+    ),
+    rebalance(
+        "a rate of a site that no integer holds",
+        site("8Ei"),
+        offline_differs="a rule on sizes in a list costs more than Kubernetes 1.30 permits",
+    ),
+    rebalance("no rate in a window", windows(rate=0), at_least(1, "spec.budget.windows[0].rate")),
     rebalance(
         "no cluster at once",
         {"budget": {"clustersAtOnce": 0}},

@@ -194,6 +194,7 @@ def prepare_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         if key not in {"description", "anyOf", "pattern"} and not key.startswith("x-kubernetes-")
     }
     if schema.get("x-kubernetes-int-or-string"):
+        plain.pop("minimum", None)  # `quantities` says of any size what is wrong with it
         return {**plain, "type": ["integer", "string"]}
     pattern = schema.get("pattern")
     if pattern in _JUDGED_ELSEWHERE:

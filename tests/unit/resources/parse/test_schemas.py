@@ -1,8 +1,11 @@
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from poolkeeper.model.specs import (
@@ -19,7 +22,10 @@ from poolkeeper.resources.parse import quantities, schemas
 
 CRDS = Path(__file__).parents[4] / "crds"
 PLURALS = ("kafkaclusters", "resourcepools", "topics", "rebalances")
-SIZE_PATTERN = r"^[0-9]+([.][0-9]+)?(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?$"
+UNIT = "(Ki|Mi|Gi|Ti|Pi|Ei|k|M|G|T|P|E|[eE][0-9]{1,2})?"
+SIZE_PATTERN = f"^[0-9]+([.][0-9]+)?{UNIT}$"
+ITEM_SIZE_PATTERN = f"^(0*[1-9][0-9]*([.][0-9]+)?|0+[.]0*[1-9][0-9]*){UNIT}$"
+"""Of a size in a list, where no rule says that zero is none."""
 API = {"apiVersion": "poolkeeper.dev/v1alpha1"}
 
 
@@ -125,12 +131,24 @@ def test_rules_say_what_is_wrong_and_match_nothing_without_an_end(plural):
 
 @pytest.mark.parametrize("plural", PLURALS)
 def test_patterns_of_sizes_and_durations_are_those_that_are_read(plural):
-    known = (SIZE_PATTERN, quantities.DURATION_PATTERN)
+    known = (SIZE_PATTERN, ITEM_SIZE_PATTERN, quantities.DURATION_PATTERN)
     for path, schema in nodes(root(plural)["properties"]["spec"]):
         if schema.get("x-kubernetes-int-or-string"):
-            assert schema["pattern"] == SIZE_PATTERN, path
+            is_item = "<items>" in path
+            assert schema["pattern"] == (ITEM_SIZE_PATTERN if is_item else SIZE_PATTERN), path
+            assert ("x-kubernetes-validations" in schema) is not is_item, path
+            assert schema.get("minimum") == (1 if is_item else None), path
         if re.search(r"Ki|\)\?s|h\)\?", schema.get("pattern", "")):
             assert schema["pattern"] in known, path
+
+
+@given(
+    st.from_regex(ITEM_SIZE_PATTERN.removesuffix("$") + r"\Z")
+    | st.from_regex(SIZE_PATTERN.removesuffix("$") + r"\Z")
+)
+def test_a_size_in_a_list_matches_if_it_is_more_than_zero(text):
+    mantissa = re.match("[0-9.]+", text)[0]
+    assert bool(re.search(ITEM_SIZE_PATTERN, text)) is (Fraction(mantissa) > 0)
 
 
 @pytest.mark.parametrize("plural", PLURALS)

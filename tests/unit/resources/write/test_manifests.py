@@ -24,7 +24,7 @@ TEXTS = st.one_of(
 COUNTS = st.integers(1, 1000)
 SIZES = st.integers(1, 2**63 - 1)
 HASH = "sha256:" + "0" * 64
-PROMETHEUS = {"url": "http://p:9090", "window": "1h", "queries": {"a": "b"}}
+PROMETHEUS = {"url": "http://p:9090", "window": "1h", "queries": {"bytes": "b"}}
 LABELS = {"matchLabels": {"team": "a"}}
 NOT_MANUAL = (specs.Strategy.BALANCED, specs.Strategy.KAFKA)
 

@@ -167,10 +167,15 @@ class DamagedNode(Refused):
 class OtherCluster(Refused):
     """The address leads to another Kafka cluster than the one pinned, or to one that has no id.
 
-    Nothing is written to it.
+    Nothing is written to it. `found_id`: the id of that cluster; None if it has none, or is not
+    another one.
     """
 
     reason = RefusalReason.OTHER_CLUSTER
+
+    def __init__(self, message: str, found_id: str | None = None) -> None:
+        self.found_id = found_id
+        super().__init__(message)
 
 
 class Stale(PoolkeeperError):

@@ -262,13 +262,16 @@ def test_an_address_that_leads_to_another_cluster_gets_nothing_until_that_is_mea
     first = scene.status("cluster")["clusterId"]
     scene.make_heavy("orders")
     scene.patch("topic", "orders", poolRef={"name": scene.full("pool", "q")})
-    scene.wait(lambda: scene.request, "the move is requested")
+    scene.wait(lambda: "stage" in scene.status("cluster").get("plan", {}), "the run is told")
     with Scene(operated) as other:
         other.rename_cluster("another")
         scene.patch("cluster", zookeeper={"connect": other.connect})
+        plan = scene.status("cluster")["plan"]["hash"]
         assert scene.says("cluster", reason="OtherCluster") == (
             f"this is another cluster: its id is another, status.clusterId says {first}; correct"
-            " spec.zookeeper.connect, or set spec.clusterId to another if it is meant"
+            " spec.zookeeper.connect, or set spec.clusterId to another if it is meant; the run"
+            f" under way (plan {plan}) stays meanwhile with its throttles in cluster {first} at"
+            f" {scene.connect}"
         )
         assert scene.status("cluster")["clusterId"] == first
         assert other.topics() == []
@@ -284,3 +287,33 @@ def test_an_address_that_leads_to_another_cluster_gets_nothing_until_that_is_mea
         scene.wait(other.topics, "the topic is created in the cluster that is meant")
         scene.says("cluster")
         assert scene.status("cluster")["clusterId"] == "another"
+        assert "leftRun" not in scene.status("cluster")
+
+
+def test_a_run_in_the_cluster_that_an_address_led_to_before_is_told(scene, operated):
+    scene.apply(
+        scene.cluster(**APPLY),
+        scene.pool("p", 1, 2, 3),
+        scene.pool("q", 4, 5, 6),
+        scene.topic("orders", "p", **ONE),
+    )
+    scene.says("topic", "orders")
+    first = scene.status("cluster")["clusterId"]
+    scene.make_heavy("orders")
+    scene.patch("topic", "orders", poolRef={"name": scene.full("pool", "q")})
+    scene.wait(lambda: "stage" in scene.status("cluster").get("plan", {}), "the run is told")
+    with Scene(operated) as other:
+        other.rename_cluster("another")
+        scene.patch("cluster", zookeeper={"connect": other.connect}, clusterId="another")
+        told = scene.says("cluster", about="was left with its throttles")
+        assert f"at {scene.connect}: `poolkeeper status --zookeeper {scene.connect}`" in told
+        assert scene.status("cluster")["leftRun"]["clusterId"] == first
+        events = [each[:2] for each in scene.events("cluster", awaited="RunLeftBehind")]
+        assert ("Warning", "RunLeftBehind") in events
+        assert "RunEnded" not in dict.fromkeys(reason for _, reason in events)
+        assert scene.request
+        scene.make_light("orders")
+        scene.patch("cluster", zookeeper={"connect": scene.connect}, clusterId=first)
+        scene.wait(lambda: scene.holders("orders") <= {4, 5, 6}, "the run is taken up")
+        scene.says("cluster")
+        assert "leftRun" not in scene.status("cluster")

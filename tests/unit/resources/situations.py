@@ -45,6 +45,7 @@ def hash_of(objects: tuple[CustomResource, ...], *topics: Any) -> str:
 
 CLUSTER_FACTS = {
     "clusterId": "kafka-id",
+    "connect": "zk:2181/kafka",
     "kafkaVersion": "2.8.2",
     "brokers": 6,
     "brokersUp": "6/6",

@@ -117,7 +117,7 @@ def check_id(
                 f' "1", "id": "{pinned}"}} there before a broker restarts'
             )
         raise OtherCluster(
-            f"this is another cluster: its id is {found}, {where} says {pinned}{remedy}"
+            f"this is another cluster: its id is {found}, {where} says {pinned}{remedy}", found
         )
 
 

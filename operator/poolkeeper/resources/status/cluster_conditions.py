@@ -33,6 +33,7 @@ from poolkeeper.planning.problem.topic_rights import namespace_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus
 from poolkeeper.resources.status.health import in_place_condition
+from poolkeeper.resources.status.left_run import LEFT_RUN, left_run_text, staying_run_text
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
 from poolkeeper.resources.status.wording import (
     about,
@@ -82,7 +83,7 @@ def ready_condition(
     if assembly.hold:
         return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", f"nothing is done: {assembly.hold}")
     if outcome.error is not None:
-        return _error_condition(outcome.error)
+        return _error_condition(outcome.error, facts)
     if work is None:
         waits = outcome.waits or (Wait(WaitReason.NOT_OBSERVED_YET),)
         return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", few(wording.sentences(waits), 3))
@@ -107,10 +108,11 @@ def _deletion_text(outcome: Outcome, resource: CustomResource) -> str:
     )
 
 
-def _error_condition(error: PoolkeeperError) -> ReadyCondition:
+def _error_condition(error: PoolkeeperError, facts: dict[str, Any]) -> ReadyCondition:
     message = wording.error_text(error)
     match error:
         case OtherCluster():
+            message += staying_run_text(facts, error.found_id)
             return ReadyCondition(ReadyStatus.STALLED, "OtherCluster", message)
         case HolderActive() | StalePlan():
             return ReadyCondition(ReadyStatus.UNKNOWN, "Waiting", message)
@@ -169,11 +171,11 @@ def _idle_condition(
         if waits:
             return ReadyCondition(ReadyStatus.RECONCILING, _hold_reason(work), few(waits, 3))
         said = [f"balance waits until {facts[BALANCE_WAITS]}"] if BALANCE_WAITS in facts else []
-        return _in_place(inputs, outcome, "in place", *said)
+        return _in_place(inputs, outcome, facts, "in place", *said)
     what = summary(plan, facts.get("plan", {}).get("bytes", 0))
     next_step = _next_step(work, plan, name, named=outcome.approvers_verified)
     if not work.needed:
-        return _in_place(inputs, outcome, f"in place; would {what}{next_step}")
+        return _in_place(inputs, outcome, facts, f"in place; would {what}{next_step}")
     if work.mode is Mode.PLAN_ONLY:
         return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", f"would {what}{next_step}")
     if work.mode is not Mode.APPLY:
@@ -199,15 +201,18 @@ def has_only_elections(plan: Plan) -> bool:
     return not plan.moves and all(isinstance(step, ElectLeaders) for step in plan.steps)
 
 
-def _in_place(inputs: StatusInputs, outcome: Outcome, *said: str) -> ReadyCondition:
-    """The condition of a cluster as declared: with what is wrong, limits, throttles left on it."""
+def _in_place(
+    inputs: StatusInputs, outcome: Outcome, facts: dict[str, Any], *said: str
+) -> ReadyCondition:
+    """The condition of a cluster as declared: with what is wrong, limits, what was left behind."""
     last = outcome.last_observation
     throttles = () if last is None else wording.sentences(last.unaccounted)
     if inputs.stalled_pools:
         stalled = named("ResourcePool", inputs.stalled_pools)
         said = (f"{said[0]}, but for {stalled}: see there", *said[1:])
     problems = [p for p in outcome.problems if not p.pool and not p.topic]
-    remarks = [*throttles, *_unwatched(inputs)]
+    left = [left_run_text(facts[LEFT_RUN])] if LEFT_RUN in facts else []
+    remarks = [*left, *throttles, *_unwatched(inputs)]
     return in_place_condition(said, [*inputs.health.cluster, *problems], remarks)
 
 

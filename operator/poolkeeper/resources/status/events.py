@@ -10,6 +10,7 @@ from typing import Any, Literal
 from poolkeeper.frozen import frozen
 from poolkeeper.resources.kinds.custom_resource import ObjectKey
 from poolkeeper.resources.status.conditions import condition_of
+from poolkeeper.resources.status.left_run import LEFT_RUN, left_run_text
 from poolkeeper.resources.status.plan_fields import PlanApproval
 
 NOTE_MAX = 1024
@@ -106,7 +107,10 @@ def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[St
             asked = f"namespace {namespace} asks to take over topics that exist"
             note = f"{asked}: to let it, kubectl poolkeeper approve adoption/{namespace}"
             yield StatusEvent("Normal", "AdoptionRequired", note)
-    if "stage" in was and "stage" not in now and ready["status"] != "Unknown":
+    left = after.get(LEFT_RUN)
+    if left is not None and left != before.get(LEFT_RUN):
+        yield StatusEvent("Warning", "RunLeftBehind", left_run_text(left))
+    elif "stage" in was and "stage" not in now and ready["status"] != "Unknown":
         plan = f" of plan {was['hash']}" if "hash" in was else ""
         note = f"the run{plan} has ended after stage {was['stage']}"
         yield StatusEvent("Normal", "RunEnded", note)

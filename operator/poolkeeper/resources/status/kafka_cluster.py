@@ -26,6 +26,7 @@ from poolkeeper.resources.status.cluster_conditions import (
     ready_condition,
 )
 from poolkeeper.resources.status.conditions import conditions
+from poolkeeper.resources.status.left_run import CONNECT, LEFT_RUN, left_run
 from poolkeeper.resources.status.plan_fields import PARTS_MAX, PlanApproval
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
 from poolkeeper.resources.status.wording import coarse, coarse_seconds
@@ -34,6 +35,8 @@ from poolkeeper.text import moment
 _APPROVER_MAX = 1024
 _FACTS = (
     "clusterId",
+    CONNECT,
+    LEFT_RUN,
     "kafkaVersion",
     "brokers",
     "brokersUp",
@@ -59,6 +62,8 @@ def cluster_status(
     facts = {name: before[name] for name in _FACTS if name in before}
     if inputs.observation is not None:
         facts = {**_facts(inputs), **_adoptions(inputs)}
+        if left := left_run(before, inputs.observation.cluster.id, now_ms):
+            facts[LEFT_RUN] = left
         known = before.get("plan") or {}
         plan = _plan(work, outcome, known)
         if outcome.error is not None and outcome.plan is None:
@@ -92,6 +97,7 @@ def _facts(inputs: StatusInputs) -> dict[str, Any]:
     cluster = inputs.observation.cluster
     found: dict[str, Any] = {
         "clusterId": cluster.id,
+        CONNECT: None if inputs.desired is None else inputs.desired.cluster.zookeeper.connect,
         "kafkaVersion": cluster.kafka_version,
         "brokers": len(cluster.brokers),
         "brokersUp": _brokers_up(inputs.observation, inputs.desired),

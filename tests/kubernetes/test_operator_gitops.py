@@ -1,9 +1,12 @@
 """The operator beside GitOps: it writes statuses and finalizers, nothing that must be undone."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+TOPICS = Path(__file__).parents[2] / "crds" / "topics.yaml"
+TOPICS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/topics.poolkeeper.dev"
 AUTO = {"mode": "Apply", "approval": {"policy": "Auto"}}
 RESOURCES = ("cluster", ""), ("pool", "p"), ("topic", "orders"), ("topic", "logs")
 
@@ -184,6 +187,42 @@ def test_the_log_is_json_and_names_what_it_is_about(scene):
     assert json.dumps(topic) in about
     created = [line["message"] for line in lines if line.get("cluster") == scene.name]
     assert f"create topic orders (3 partitions in {scene.full('pool', 'p')})" in created
+
+
+@pytest.fixture
+def later_definition(scene):
+    """Give Topics a field with a default, as a later release may."""
+
+    def change():
+        found = scene.plane.request("GET", TOPICS_PATH)
+        root = found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        root["properties"]["spec"]["properties"]["tier"] = {"type": "string", "default": "gold"}
+        scene.plane.request("PUT", TOPICS_PATH, found)
+
+    yield change
+    scene.plane.apply_crds(TOPICS)
+
+
+def test_definitions_of_a_later_release_make_nothing_invalid(scene, later_definition):
+    """They come before the operator of that release, and their defaults are in every resource."""
+    scene.apply(*folder(scene))
+    converge(scene)
+    later_definition()
+
+    def served():
+        scene.apply(scene.topic("late", "p", partitions=1, replicationFactor=1))
+        return scene.get("topic", "late")["spec"].get("tier")
+
+    scene.wait(served, "the new definition is served")
+    scene.says("topic", "late")
+    scene.patch("topic", "orders", config={"retention.ms": "900000000"})
+    scene.wait(lambda: scene.config("orders") == {"retention.ms": "900000000"}, "it is worked on")
+    for kind, name in RESOURCES:
+        scene.says(kind, name)
+    told = "has fields that this release does not know (spec.tier)"
+    scene.wait(lambda: told in scene.operator.log.read_text(), "the log says so")
+    after = {reason for events in all_events(scene) for _, reason, _ in events}
+    assert "Invalid" not in after
 
 
 def test_kubectl_wait_and_describe_answer_too(scene):

@@ -5,11 +5,14 @@ miss events: a deletion while the API server was away is never delivered. So `co
 cache with a fresh list.
 """
 
+import logging
+import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Any
 
+from poolkeeper.kube.objects.rate_limit import LogRateLimit
 from poolkeeper.resources.kinds.custom_resource import (
     CustomResource,
     ObjectKey,
@@ -17,7 +20,12 @@ from poolkeeper.resources.kinds.custom_resource import (
     read_object,
 )
 
+UNKNOWN_MAX = 10
+"""How many fields of a later release are told of one resource."""
+
 Labels = Mapping[str, str]
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -29,6 +37,7 @@ class ResourceCache:
     _namespaces: dict[str, Labels] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
     _revision: int = 0
+    _unknown_log: LogRateLimit = field(default_factory=LogRateLimit)
 
     @property
     def revision(self) -> int:
@@ -53,6 +62,14 @@ class ResourceCache:
             old = self._objects.get(key)
             self._objects[key] = new
             self._revision = max(self._revision, _revision_of(body))
+            is_due = bool(new.unknown) and self._unknown_log.is_due(time.monotonic())
+        if is_due:
+            logger.warning(
+                "%s has fields that this release does not know (%s), and which are left out: the"
+                " definitions (CRDs) are of a later release than this operator",
+                key,
+                ", ".join(new.unknown[:UNKNOWN_MAX]),
+            )
         if old is None or _declared_fields(old) != _declared_fields(new):
             self.changed.set()
 

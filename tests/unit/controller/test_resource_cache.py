@@ -152,3 +152,15 @@ def test_a_namespace_that_came_after_a_list_was_requested_stays(declared: Resour
     declared.put_namespace("shop", {"team": "a"})
     declared.compare_namespaces({}, before)
     assert declared.contents()[1] == {"new": {}, "shop": {"team": "a"}}
+
+
+def test_fields_of_a_later_release_are_logged_once_a_minute(
+    declared: ResourceCache, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(5):
+        later = pool(f"later-{number}")
+        later["spec"]["tier"] = "gold"
+        declared.put(later)
+    (line,) = caplog.messages
+    assert line.startswith("ResourcePool later-0 has fields that this release does not know")
+    assert "(spec.tier)" in line

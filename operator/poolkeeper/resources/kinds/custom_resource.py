@@ -21,6 +21,7 @@ from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources.kinds import kafka_cluster, rebalance, resource_pool, topic
 from poolkeeper.resources.parse.body import ParsedBody
+from poolkeeper.resources.parse.pruning import pruned
 
 Status = Mapping[str, Any]
 """A status as the API server holds it; JSON values."""
@@ -59,7 +60,7 @@ class CustomResource:
     kinds that Rebalances select by labels; Topics are not. `request` is what a person asks for in
     our annotation of a KafkaCluster (`model.execution.person_requests`). `given_up`: a person said
     that a KafkaCluster may be deleted without a look at the cluster. `digest` is that of a Topic's
-    spec as it arrived.
+    spec as it arrived. `unknown`: fields of a later release, which are left out (`parse.pruning`).
     """
 
     kind: str
@@ -77,6 +78,7 @@ class CustomResource:
     request: str = ""
     given_up: bool = False
     digest: bytes = field(default=b"", compare=False)
+    unknown: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def key(self) -> ObjectKey:
@@ -116,11 +118,13 @@ def read_object(body: Mapping[str, Any], before: CustomResource | None = None) -
     kind = body["kind"]
     metadata = body["metadata"]
     digest = _digest(body) if kind == topic.KIND else b""
-    reading: ParsedBody[Any] | CustomResource = (
-        before
-        if before is not None and digest and before.digest == digest
-        else READERS[kind](dict(body))
-    )
+    reading: ParsedBody[Any] | CustomResource
+    if before is not None and digest and before.digest == digest:
+        reading, unknown = before, before.unknown
+    else:
+        read = READERS[kind]
+        known, unknown = pruned(kind, body)
+        reading = read(known)
     status = body.get("status")
     key = key_of(body)
     return CustomResource(
@@ -139,6 +143,7 @@ def read_object(body: Mapping[str, Any], before: CustomResource | None = None) -
         request=_annotations(metadata).get(REQUEST, "") if kind == kafka_cluster.KIND else "",
         given_up=_annotations(metadata).get(DELETION) == ABANDON,
         digest=digest,
+        unknown=unknown,
     )
 
 

@@ -71,3 +71,30 @@ def test_what_is_wrong_is_kept_with_what_can_be_read(
 def test_other_kinds_are_an_error_of_the_caller() -> None:
     with pytest.raises(KeyError):
         read_object(body("Secret", "all", {}))
+
+
+def test_what_the_definitions_of_a_later_release_add_is_left_out() -> None:
+    spec = {"clusterRef": {"name": "main"}, "brokers": {"ids": [1]}}
+    known = read_object(body("ResourcePool", "fast", spec))
+    brokers = {"ids": [1], "spare": {"ids": [2]}}
+    later = body("ResourcePool", "fast", {**spec, "tier": "gold", "brokers": brokers})
+    later["metadata"]["shard"] = 3
+    later["status"] = {"health": "new"}
+    found = read_object(later)
+    assert (found.sound, found.spec) == (True, known.spec)
+    assert sorted(found.unknown) == ["metadata.shard", "spec.brokers.spare", "spec.tier"]
+    assert found.status == {"health": "new"}
+    assert (known.unknown, known.sound) == ((), True)
+
+
+def test_what_is_left_out_of_lists_is_named_once() -> None:
+    windows = [{"cron": "0 22 * * *", "duration": "8h", "zone": n} for n in range(2)]
+    spec = {"zookeeper": {"connect": "zk:2181"}, "execution": {"windows": windows}}
+    found = read_object(body("KafkaCluster", "main", spec))
+    assert (found.sound, found.unknown) == (True, ("spec.execution.windows[].zone",))
+
+
+def test_what_anybody_may_name_is_no_field_of_a_later_release() -> None:
+    spec = {"poolRef": {"name": "fast"}, "config": {"some.key": "1"}}
+    found = read_object(body("Topic", "orders", spec, namespace="shop"))
+    assert found.unknown == ()

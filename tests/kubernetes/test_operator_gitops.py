@@ -202,6 +202,13 @@ def later_definition(scene):
     yield change
     scene.plane.apply_crds(TOPICS)
 
+    def served():
+        """The server keeps another copy of all Topics for another definition, and fills it."""
+        listed = scene.kubectl("get", "topics", "-A", "-o", "json", check=False)
+        return not listed.returncode and "tier" not in listed.stdout
+
+    scene.wait(served, "the definition of this release is served again")
+
 
 def test_definitions_of_a_later_release_make_nothing_invalid(scene, later_definition):
     """They come before the operator of that release, and their defaults are in every resource."""

@@ -129,7 +129,7 @@ class Api:
             query = urlencode({"limit": chunk} | chosen | ({"continue": token} if token else {}))
             answer = self._request("list", "GET", f"{path}?{query}", deadline_s=deadline_s)
             found = self._content(answer, f"listing {path}", path)
-            yield from found.get("items") or ()
+            yield from failures.items(found, f"listing {path}")
             token = (found.get("metadata") or {}).get("continue") or ""
             if not token:
                 return

@@ -33,6 +33,7 @@ MISTYPED = "failed to create typed patch object"
 UNDECLARED = "field not declared in schema"
 TERMINATING = "NamespaceTerminating"
 ROLES = ": RBAC: ["
+_OF_OBJECTS = frozenset(("kind", "metadata"))
 
 
 @frozen
@@ -55,14 +56,30 @@ class ApiResponse:
 
 
 def content(answer: ApiResponse, doing: str) -> dict[str, Any]:
-    """Return the object in a successful response; raises `Unavailable` if there is none."""
+    """Return the object in a successful response; raises `Unavailable` if there is none.
+
+    What stands before a server, as a proxy or a health page, may answer with JSON of its own.
+    """
     try:
         found = json.loads(answer.body)
     except ValueError as broken:
         raise Unavailable(f"the API server's answer is no JSON ({doing})") from broken
-    if not isinstance(found, dict):
-        raise Unavailable(f"the API server's answer is no object ({doing})")
+    if not isinstance(found, dict) or not _OF_OBJECTS & found.keys():
+        raise Unavailable(f"the API server's answer is no object of Kubernetes ({doing})")
     return found
+
+
+def items(found: Mapping[str, Any], doing: str) -> list[dict[str, Any]]:
+    """Return the objects of a list; raises `Unavailable` if it is none.
+
+    An answer without them is not taken for an empty list: all resources would count as deleted.
+    """
+    listed = found.get("items", "")
+    if listed is None:  # an empty list, in Go
+        return []
+    if not isinstance(listed, list):
+        raise Unavailable(f"the API server's answer is no list ({doing})")
+    return listed
 
 
 def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) -> PoolkeeperError:

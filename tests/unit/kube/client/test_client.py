@@ -22,6 +22,7 @@ from unit.kube.http_servers import (
 )
 
 THING = {"kind": "Thing", "metadata": {"name": "a"}}
+THINGS = {"kind": "ThingList", "metadata": {}, "items": [THING]}
 
 
 def status(code, message="because", **details):
@@ -117,7 +118,7 @@ def enumerate_all(api):
     ],
 )
 def test_requests(call, method, target, kind, sent):
-    with api_of(answers(200, THING)) as (api, server):
+    with api_of(answers(200, THINGS if call is enumerate_all else THING)) as (api, server):
         call(api)
         (request,) = server.requests
         assert (request.method, request.target) == (method, target)
@@ -200,6 +201,21 @@ def test_requests(call, method, target, kind, sent):
             id="redirects-are-not-followed",
         ),
         pytest.param(read, answers(200, "no json"), Unavailable, "no JSON", id="garbage"),
+        pytest.param(read, answers(200, {"ok": 1}), Unavailable, "no object of", id="other-json"),
+        pytest.param(
+            enumerate_all,
+            answers(200, {"kind": "Status", "status": "Success"}),
+            Unavailable,
+            "no list",
+            id="no-list",
+        ),
+        pytest.param(
+            enumerate_all,
+            answers(200, {"kind": "ThingList", "items": {}}),
+            Unavailable,
+            "no list",
+            id="a-list-that-is-none",
+        ),
         pytest.param(read, answers(200, []), Unavailable, "no object", id="a-list"),
         pytest.param(make, says("What?\r\n\r\n"), Unavailable, "cannot be reached", id="no-http"),
         pytest.param(make, says_and_closes(""), Unavailable, "cannot be reached", id="closed"),

@@ -234,3 +234,54 @@ def test_permissions_that_are_taken_back_are_said_and_waited_for(
     plane.request("POST", POOL, resource_pool("new", 2))
     until(lambda: names(hearing) == ["ResourcePool new", "ResourcePool p"], "all is known again")
     until(lambda: hearing.failure == "", "and nothing is wrong any more")
+
+
+def test_a_watched_namespace_that_is_deleted_keeps_nobody_from_the_others(
+    clean_cluster: ControlPlane, namespace: str, hear: Hear
+) -> None:
+    """The rights to its Topics are Roles in it: they go with it, and before its last Topic."""
+    plane = clean_cluster
+    kept, gone = plane.new_namespace(), plane.new_namespace()
+    account = ("serviceaccount", "listener", "-n", namespace)
+    plane.kubectl("create", *account)
+    subject = f"--serviceaccount={namespace}:listener"
+    every, role = "--verb=get,list,watch", f"listener-{namespace}"
+    common = "resourcepools.poolkeeper.dev,kafkaclusters.poolkeeper.dev,rebalances.poolkeeper.dev"
+    plane.kubectl("create", "clusterrole", role, every, f"--resource={common},namespaces")
+    plane.kubectl("create", "clusterrolebinding", role, f"--clusterrole={role}", subject)
+
+    def allow(where: str) -> None:
+        topics = "--resource=topics.poolkeeper.dev"
+        plane.kubectl("create", "role", "listener", every, topics, "-n", where)
+        plane.kubectl("create", "rolebinding", "listener", "--role=listener", subject, "-n", where)
+
+    def create(name: str, where: str, **metadata: object) -> None:
+        body = topic(name, "p", where)
+        body["metadata"].update(metadata)
+        plane.request("POST", f"{GROUP}/namespaces/{where}/topics", body)
+
+    for each in (kept, gone):
+        allow(each)
+    create("held", gone, finalizers=["example.com/held"])
+    kubeconfig = str(plane.account_kubeconfig(namespace, "listener"))
+    hearing = hear(kept, gone, kubeconfig=kubeconfig)
+    until(hearing.ready.is_set, "everything was listed")
+    plane.kubectl("delete", "namespace", gone, "--wait=false")
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{gone}/roles"
+    until(lambda: not plane.request("GET", path)["items"], "the rights are gone")
+    hearing.stop()
+
+    anew = hear(kept, gone, kubeconfig=kubeconfig)
+    until(anew.ready.is_set, "all is listed while a Topic holds the namespace")
+    until(lambda: anew.failure == "", "nothing is wrong")
+    create("first", kept)
+    until(lambda: names(anew) == [f"Topic {kept}/first"], "the other namespace is heard of")
+    held = f"{GROUP}/namespaces/{gone}/topics/held"
+    plane.request("PATCH", held, {"metadata": {"finalizers": None}})
+    plane.kubectl("wait", "--for=delete", f"namespace/{gone}", "--timeout=50s")
+    until(lambda: anew.failure == "", "it is no fault that the namespace is gone")
+    plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": gone}})
+    allow(gone)
+    create("again", gone)
+    expected = sorted([f"Topic {gone}/again", f"Topic {kept}/first"])
+    until(lambda: names(anew) == expected, "a namespace that is back is heard of")

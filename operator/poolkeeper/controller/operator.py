@@ -125,14 +125,20 @@ class KubernetesSource:
         """List the namespaces."""
         return listing.namespaces(self.api)
 
+    def followed(self) -> tuple[str, ...]:
+        """Return the namespaces to follow that are there; empty if it is all that there are."""
+        return listing.followed(self.api, self.watched)
+
     def revision(self) -> int | None:
         """Return the revision of the API server's store; None if it is no number."""
         return self.api.revision(NAMESPACES)
 
     def try_watches(self) -> None:
         """Watch each kind that the cache holds for a moment; raises what a watch fails with."""
-        for path in (NAMESPACES, *(p for kind in KINDS for p in listing.paths(kind, self.watched))):
-            self.api.try_watch(path)
+        self.api.try_watch(NAMESPACES)
+        for kind in KINDS:
+            for path in listing.paths(self.api, kind, self.watched):
+                self.api.try_watch(path)
 
 
 class Operator:

@@ -19,6 +19,9 @@ An API server whose store was restored from a backup counts its revisions from a
 watch from a later one is open and tells nothing. So kopf is started anew when the revision is lower
 than it was.
 
+A namespace that is followed may come and go, and the rights to it with it. kopf ends where it may
+not watch one. So it is started for those that exist, and anew when these are others.
+
 When kopf ends, one of its watchers may take its cancellation for a pause, if it is in the middle of
 a request. It goes on, without credentials, and kopf waits for it for ever. So what is left some
 seconds after kopf began to end is cancelled until it is gone.
@@ -76,6 +79,9 @@ class ApiSource(Protocol):
     def namespaces(self) -> Iterable[Mapping[str, Any]]:
         """List the namespaces."""
 
+    def followed(self) -> tuple[str, ...]:
+        """Return the namespaces to follow that are there; empty if it is all that there are."""
+
     def revision(self) -> int | None:
         """Return the revision of the API server's store; None if it is no number."""
 
@@ -105,6 +111,7 @@ class ResourceWatch:
     _compare_failure: str = ""
     _unserved_kinds: str = ""
     _revision: int | None = None
+    _followed: tuple[str, ...] = ()
     _threads: list[Thread] = field(default_factory=list)
 
     @property
@@ -148,6 +155,7 @@ class ResourceWatch:
         ready = Event()
         self._unserved_kinds = ""
         try:
+            self._followed = self._namespaces_to_follow()
             asyncio.run(self._run_kopf(ready))
             self._watch_failure = self._unserved_kinds or "the watch ended"
         except Exception as error:  # noqa: BLE001 - whatever ends kopf, it is started anew
@@ -166,10 +174,10 @@ class ResourceWatch:
         ours = asyncio.all_tasks()
         try:
             parts = await kopf.spawn_tasks(
-                registry=registry_of(self.cache, self._relisted, self.login),
+                registry=registry_of(self.cache, self._relisted, self.login, self.namespaces),
                 settings=settings(self._note_failed_request),
                 clusterwide=not self.namespaces,
-                namespaces=self.namespaces,
+                namespaces=self._followed,
                 standalone=True,
                 # Unused, but without it kopf asks for the user's name, and a pod's user has none.
                 identity=cast(Any, "poolkeeper"),
@@ -232,6 +240,10 @@ class ResourceWatch:
             self._request_failed.set()
             raise
 
+    def _namespaces_to_follow(self) -> tuple[str, ...]:
+        """Return those that are there, or all if none is: kopf would take none for all others."""
+        return self.source.followed() or self.namespaces
+
     def _restart_if_restored(self) -> None:
         """Start kopf anew if the store of the API server was restored from a backup.
 
@@ -255,6 +267,9 @@ class ResourceWatch:
         labels = self.cache.contents()[1]
         listed = {each["metadata"]["name"]: _labels(each) for each in self.source.namespaces()}
         self.cache.compare_namespaces(listed, labels)
+        if self._followed and self._namespaces_to_follow() != self._followed:
+            logger.info("namespaces that are followed were created or deleted")
+            self._kopf_stop.set()
         for kind in KINDS:
             known = self.cache.generations(kind)
             missed = self.cache.compare(kind, self.source.bodies(kind), known)
@@ -272,8 +287,13 @@ async def _end_rest(parts: Collection[asyncio.Task[Any]], ours: set[asyncio.Task
             task.cancel()
 
 
-def registry_of(cache: ResourceCache, relisted: Event, login: Login) -> kopf.OperatorRegistry:
-    """Return the handlers that update the cache; `relisted` is set when kopf listed again."""
+def registry_of(
+    cache: ResourceCache, relisted: Event, login: Login, followed: Collection[str] = ()
+) -> kopf.OperatorRegistry:
+    """Return the handlers that update the cache; `relisted` is set when kopf listed again.
+
+    It is set as well when one of the namespaces `followed` is created or deleted.
+    """
     registry = kopf.OperatorRegistry()
 
     async def hear(event: kopf.RawEvent, **_: Any) -> None:
@@ -287,10 +307,13 @@ def registry_of(cache: ResourceCache, relisted: Event, login: Login) -> kopf.Ope
 
     async def hear_of_namespace(event: kopf.RawEvent, **_: Any) -> None:
         body = event["object"]
+        name = body["metadata"]["name"]
+        if event["type"] in ("ADDED", "DELETED") and name in followed:
+            relisted.set()
         if event["type"] == "DELETED":
-            cache.drop_namespace(body["metadata"]["name"])
+            cache.drop_namespace(name)
         else:
-            cache.put_namespace(body["metadata"]["name"], _labels(body))
+            cache.put_namespace(name, _labels(body))
 
     kopf.on.login(registry=registry)(login)
     kopf.on.event("", "v1", "namespaces", registry=registry)(hear_of_namespace)

@@ -43,6 +43,9 @@ class Nothing:
     def namespaces(self) -> tuple[()]:
         return ()
 
+    def followed(self) -> tuple[()]:
+        return ()
+
     def try_watches(self) -> None:
         pass
 

@@ -35,6 +35,8 @@ from poolkeeper.text import size
 Body = dict[str, Any]
 
 ANSWER_BYTES_MAX = 64 << 20
+FEWER = 8
+"""A list whose answer is too long is requested with so many times fewer objects."""
 CONNECTIONS = 16
 BUSY_ANSWERS_MAX = 5
 APPLY = "application/apply-patch+yaml"
@@ -120,6 +122,9 @@ class Api:
     ) -> Iterator[Body]:
         """Yield all objects of a collection, `chunk` per request, each with its own deadline.
 
+        So many may be too long an answer: whoever may create objects may make them big. Fewer are
+        requested then, down to one.
+
         `labels` is a label selector, such as `app=planner`. Raises `Stale` if the list's
         resourceVersion expires before its end is reached: start again.
         """
@@ -127,7 +132,13 @@ class Api:
         chosen = {"labelSelector": labels} if labels else {}
         while True:
             query = urlencode({"limit": chunk} | chosen | ({"continue": token} if token else {}))
-            answer = self._request("list", "GET", f"{path}?{query}", deadline_s=deadline_s)
+            try:
+                answer = self._request("list", "GET", f"{path}?{query}", deadline_s=deadline_s)
+            except _AnswerTooLong:
+                if chunk == 1:
+                    raise
+                chunk = max(1, chunk // FEWER)
+                continue
             found = self._content(answer, f"listing {path}", path)
             yield from failures.items(found, f"listing {path}")
             token = (found.get("metadata") or {}).get("continue") or ""
@@ -305,6 +316,10 @@ class _ConnectionBroken(Unavailable):
     """The connection broke before the response had arrived."""
 
 
+class _AnswerTooLong(Unavailable):
+    """The response is longer than `ANSWER_BYTES_MAX`."""
+
+
 def _unavailable(failed: Exception, server: str) -> PoolkeeperError:
     while isinstance(failed, urllib3.exceptions.MaxRetryError) and failed.reason is not None:
         failed = failed.reason
@@ -333,7 +348,7 @@ def _read_body(response: urllib3.BaseHTTPResponse, end_s: float) -> bytes:
             if time.monotonic() > end_s:
                 raise TimeoutError
             if received > ANSWER_BYTES_MAX:
-                raise Unavailable(f"the API server's answer is over {size(ANSWER_BYTES_MAX)}")
+                raise _AnswerTooLong(f"the API server's answer is over {size(ANSWER_BYTES_MAX)}")
     except BaseException:
         response.close()
         raise

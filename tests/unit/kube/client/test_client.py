@@ -11,7 +11,7 @@ from kubernetes.client.configuration import Configuration
 from kubernetes.config.config_exception import ConfigException
 
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable, UndeclaredField
-from poolkeeper.kube.client.client import Api
+from poolkeeper.kube.client.client import ANSWER_BYTES_MAX, Api
 from unit.kube.http_servers import (
     answers,
     hangs,
@@ -310,6 +310,23 @@ def test_lists_come_in_chunks():
         assert list(api.list("/things", chunk=2)) == [{"n": 1}, {"n": 2}, {"n": 3}]
         targets = [request.target for request in server.requests]
         assert targets == ["/things?limit=2", "/things?limit=2&continue=a%3Db%26c"]
+
+
+def test_a_list_whose_objects_are_too_big_at_once_comes_in_smaller_chunks():
+    long = answers(200, " " * (ANSWER_BYTES_MAX + 1))
+    first = answers(200, {"metadata": {"continue": "x"}, "items": [{"n": 1}]})
+    last = answers(200, {"metadata": {}, "items": [{"n": 2}]})
+    with api_of(first, long, last) as (api, server):
+        assert list(api.list("/things", chunk=10)) == [{"n": 1}, {"n": 2}]
+        targets = [request.target.partition("?")[2] for request in server.requests]
+        token = "&continue=x"
+        assert targets == ["limit=10", f"limit=10{token}", f"limit=1{token}"]
+
+
+def test_one_object_that_is_too_big_is_an_error():
+    long = answers(200, " " * (ANSWER_BYTES_MAX + 1))
+    with api_of(long) as (api, _), pytest.raises(Unavailable, match="is over 64 MiB"):
+        list(api.list("/things", chunk=1))
 
 
 def test_a_list_of_nothing_is_empty():

@@ -274,6 +274,7 @@ def test_a_watched_namespace_that_is_deleted_keeps_nobody_from_the_others(
     anew = hear(kept, gone, kubeconfig=kubeconfig)
     until(anew.ready.is_set, "all is listed while a Topic holds the namespace")
     until(lambda: anew.failure == "", "nothing is wrong")
+    assert anew.readable == (kept,), "what Topics there own is nobody's to move"
     create("first", kept)
     until(lambda: names(anew) == [f"Topic {kept}/first"], "the other namespace is heard of")
     held = f"{GROUP}/namespaces/{gone}/topics/held"
@@ -285,3 +286,4 @@ def test_a_watched_namespace_that_is_deleted_keeps_nobody_from_the_others(
     create("again", gone)
     expected = sorted([f"Topic {gone}/again", f"Topic {kept}/first"])
     until(lambda: names(anew) == expected, "a namespace that is back is heard of")
+    until(lambda: anew.readable == (kept, gone), "it counts as watched")

@@ -63,8 +63,8 @@ class ClusterLoops:
     external plans by cluster, None until they are known. Loops then start no stage, because the
     stage might belong to an external plan that is paused.
     `approvers_verified`: whether a policy makes sure who approves. `own_namespace` is the
-    operator's. `watched`: the namespaces whose Topics the cache has; empty means all. `emit` takes
-    what goes into the audit trail.
+    operator's. `watched` returns the namespaces whose Topics the cache has; empty means all. `emit`
+    takes what goes into the audit trail.
     """
 
     cache: ResourceCache
@@ -81,7 +81,7 @@ class ClusterLoops:
     settle_s: float = SETTLE_S
     approvers_verified: Callable[[], bool] = lambda: False
     own_namespace: str = ""
-    watched: tuple[str, ...] = ()
+    watched: Callable[[], tuple[str, ...]] = lambda: ()
     emit: Emit = audit.discard
     _loops: dict[str, ClusterLoop] = field(default_factory=dict)
     _removed: RemovedDefinitions = field(default_factory=RemovedDefinitions)
@@ -121,7 +121,7 @@ class ClusterLoops:
             resources,
             labels,
             own_namespace=self.own_namespace,
-            watched=self.watched,
+            watched=self.watched(),
             abandoned=self._abandoned([each.key for each in resources]),
         )
         for name in set(self._loops) - set(assemblies):

@@ -30,7 +30,7 @@ from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client import discovery, listing, secrets
 from poolkeeper.kube.client.client import Api
-from poolkeeper.kube.client.listing import NAMESPACES
+from poolkeeper.kube.client.listing import NAMESPACES, Followed
 from poolkeeper.kube.client.policies import ApproverPolicy
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
 from poolkeeper.kube.leadership.leader_election import DURATION_S, LeaderRole, pace_of
@@ -117,16 +117,16 @@ class KubernetesSource:
             " deleted"
         )
 
-    def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
-        """List the resources of a kind in the namespaces that this operator manages."""
-        return listing.bodies(self.api, kind, self.watched)
+    def bodies(self, kind: str, followed: Followed) -> Iterable[Mapping[str, Any]]:
+        """List the resources of a kind in the namespaces that are followed."""
+        return listing.bodies(self.api, kind, followed.readable)
 
     def namespaces(self) -> Iterable[Mapping[str, Any]]:
         """List the namespaces."""
         return listing.namespaces(self.api)
 
-    def followed(self) -> tuple[str, ...]:
-        """Return the namespaces to follow that are there; empty if it is all that there are."""
+    def followed(self) -> Followed:
+        """Return the namespaces to list."""
         return listing.followed(self.api, self.watched)
 
     def revision(self) -> int | None:
@@ -135,10 +135,9 @@ class KubernetesSource:
 
     def try_watches(self) -> None:
         """Watch each kind that the cache holds for a moment; raises what a watch fails with."""
-        self.api.try_watch(NAMESPACES)
-        for kind in KINDS:
-            for path in listing.paths(self.api, kind, self.watched):
-                self.api.try_watch(path)
+        readable = self.followed().readable
+        for path in (NAMESPACES, *(p for kind in KINDS for p in listing.paths(kind, readable))):
+            self.api.try_watch(path)
 
 
 class Operator:
@@ -232,7 +231,7 @@ class Operator:
             settle_s=self._settings.settle_s,
             approvers_verified=ApproverPolicy(self._api).in_force,
             own_namespace=self._settings.namespace,
-            watched=self._settings.watched,
+            watched=lambda: self._watch.readable,
             emit=self._settings.emit,
         )
 

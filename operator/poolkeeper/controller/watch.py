@@ -12,15 +12,15 @@ checked, and kopf is restarted if one of ours is missing.
 kopf also retries silently for minutes where it is not allowed to list or to watch. So a failed
 request of kopf triggers a comparison at once, and a short watch of each kind: they find and report
 the reason. Until a watch is allowed again, the cache is compared every ten seconds. Once the cache
-is filled, an API server that is away does not make this process unready: another instance could
-only wait for it as well.
+is filled, an API server that is away makes nobody unready: others could only wait as well.
 
 An API server whose store was restored from a backup counts its revisions from an earlier one. A
 watch from a later one is open and tells nothing. So kopf is started anew when the revision is lower
 than it was.
 
-A namespace that is followed may come and go, and the rights to it with it. kopf ends where it may
-not watch one. So it is started for those that exist, and anew when these are others.
+kopf ends where it may not watch a namespace, and the rights to one may go with it. So it is started
+for those that may be read, and anew when these are others; the rest is looked at every minute. It
+counts as not watched: its Topics are unknown, and what they own stays where it is.
 
 When kopf ends, one of its watchers may take its cancellation for a pause, if it is in the middle of
 a request. It goes on, without credentials, and kopf waits for it for ever. So what is left some
@@ -44,7 +44,7 @@ from kopf._cogs.structs.references import Insights  # what `kopf.operator` takes
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import Forbidden, PoolkeeperError
 from poolkeeper.frozen import frozen
-from poolkeeper.kube.client import discovery
+from poolkeeper.kube.client import discovery, listing
 from poolkeeper.kube.client.references import PLURALS
 from poolkeeper.model.names import GROUP, VERSION
 from poolkeeper.resources.kinds.custom_resource import key_of
@@ -53,6 +53,7 @@ KINDS = {kind: PLURALS[kind] for kind in discovery.NEEDED}
 COMPARE_EVERY_S = 300.0
 COMPARE_SOON_S = 2.0
 COMPARE_UNWATCHED_S = 10.0
+COMPARE_LOST_S = 60.0
 PAUSES_S = (0.5, 1, 2, 4, 8)
 BACKOFFS_S = (0.2, 0.5, 1, 1, 2, 2, 5, 5) + (10,) * 60
 START_S = 60.0
@@ -73,14 +74,14 @@ class ApiSource(Protocol):
     def missing(self) -> str:
         """Return a sentence naming our kinds that the API server does not serve, or ""."""
 
-    def bodies(self, kind: str) -> Iterable[Mapping[str, Any]]:
-        """List the resources of a kind (a key of `KINDS`) in the namespaces that we manage."""
+    def bodies(self, kind: str, followed: listing.Followed) -> Iterable[Mapping[str, Any]]:
+        """List the resources of a kind (a key of `KINDS`) in these namespaces."""
 
     def namespaces(self) -> Iterable[Mapping[str, Any]]:
         """List the namespaces."""
 
-    def followed(self) -> tuple[str, ...]:
-        """Return the namespaces to follow that are there; empty if it is all that there are."""
+    def followed(self) -> listing.Followed:
+        """Return the namespaces to list."""
 
     def revision(self) -> int | None:
         """Return the revision of the API server's store; None if it is no number."""
@@ -94,7 +95,8 @@ class ResourceWatch:
     """Runs kopf in a thread of its own, and restarts it until `stop`.
 
     `ready` is set once every existing resource is in the cache. Before kopf starts, the API server
-    is asked whether it serves our kinds: kopf would silently watch nothing.
+    is asked whether it serves our kinds: kopf would silently watch nothing. Without a namespace it
+    would watch all.
     """
 
     cache: ResourceCache
@@ -112,12 +114,18 @@ class ResourceWatch:
     _unserved_kinds: str = ""
     _revision: int | None = None
     _followed: tuple[str, ...] = ()
+    _lost: frozenset[str] = frozenset()
     _threads: list[Thread] = field(default_factory=list)
 
     @property
     def failure(self) -> str:
         """Why the watch does not work now, in a sentence; empty if it works."""
         return self._watch_failure or self._compare_failure
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """The namespaces whose Topics the cache has, or which are not there; empty means all."""
+        return listing.seen(self.namespaces, self._lost)
 
     def start(self) -> None:
         """Start to watch."""
@@ -155,7 +163,7 @@ class ResourceWatch:
         ready = Event()
         self._unserved_kinds = ""
         try:
-            self._followed = self._namespaces_to_follow()
+            self._followed = self.source.followed().readable or self.namespaces
             asyncio.run(self._run_kopf(ready))
             self._watch_failure = self._unserved_kinds or "the watch ended"
         except Exception as error:  # noqa: BLE001 - whatever ends kopf, it is started anew
@@ -225,7 +233,7 @@ class ResourceWatch:
                     self._compare_failure = said
                 self._stop.wait(COMPARE_UNWATCHED_S if listed else COMPARE_SOON_S)
                 continue
-            if self._relisted.wait(COMPARE_EVERY_S):
+            if self._relisted.wait(COMPARE_LOST_S if self._lost else COMPARE_EVERY_S):
                 self._stop.wait(COMPARE_SOON_S)
                 self._relisted.clear()
 
@@ -239,10 +247,6 @@ class ResourceWatch:
         except PoolkeeperError:
             self._request_failed.set()
             raise
-
-    def _namespaces_to_follow(self) -> tuple[str, ...]:
-        """Return those that are there, or all if none is: kopf would take none for all others."""
-        return self.source.followed() or self.namespaces
 
     def _restart_if_restored(self) -> None:
         """Start kopf anew if the store of the API server was restored from a backup.
@@ -267,14 +271,19 @@ class ResourceWatch:
         labels = self.cache.contents()[1]
         listed = {each["metadata"]["name"]: _labels(each) for each in self.source.namespaces()}
         self.cache.compare_namespaces(listed, labels)
-        if self._followed and self._namespaces_to_follow() != self._followed:
-            logger.info("namespaces that are followed were created or deleted")
+        followed = self.source.followed()
+        if self._followed and (followed.readable or self.namespaces) != self._followed:
+            logger.info("the namespaces that can be followed are others")
             self._kopf_stop.set()
+        for each in sorted(followed.lost - self._lost):
+            logger.warning("Topics of %s may not be listed: what they own stays as it is", each)
+        self._lost |= followed.lost  # before their Topics leave the cache
         for kind in KINDS:
             known = self.cache.generations(kind)
-            missed = self.cache.compare(kind, self.source.bodies(kind), known)
+            missed = self.cache.compare(kind, self.source.bodies(kind, followed), known)
             if missed and self.ready.is_set():
                 logger.info("the watch missed %d changes of %s", missed, KINDS[kind])
+        self._lost = followed.lost
 
 
 async def _end_rest(parts: Collection[asyncio.Task[Any]], ours: set[asyncio.Task[Any]]) -> None:
@@ -290,10 +299,7 @@ async def _end_rest(parts: Collection[asyncio.Task[Any]], ours: set[asyncio.Task
 def registry_of(
     cache: ResourceCache, relisted: Event, login: Login, followed: Collection[str] = ()
 ) -> kopf.OperatorRegistry:
-    """Return the handlers that update the cache; `relisted` is set when kopf listed again.
-
-    It is set as well when one of the namespaces `followed` is created or deleted.
-    """
+    """Return the handlers that update the cache, and set `relisted` where it is to be compared."""
     registry = kopf.OperatorRegistry()
 
     async def hear(event: kopf.RawEvent, **_: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import BACKOFFS_S, ResourceWatch, RetryPauses, settings
+from poolkeeper.kube.client.listing import Followed
 
 
 def test_every_attempt_that_failed_is_told_and_the_first_attempt_is_none() -> None:
@@ -35,8 +36,11 @@ class SlowList:
     def revision(self) -> None:
         return None
 
-    def bodies(self, kind: str) -> tuple[()]:
+    def bodies(self, kind: str, followed: Followed) -> tuple[()]:
         return ()
+
+    def followed(self) -> Followed:
+        return Followed()
 
     def namespaces(self) -> Iterator[dict[str, Any]]:
         yield namespace("kept", "b")

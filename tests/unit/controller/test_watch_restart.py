@@ -14,6 +14,7 @@ from conditions import until
 from manifests import topic
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
+from poolkeeper.kube.client.listing import Followed
 from poolkeeper.model.names import GROUP, VERSION
 from poolkeeper.resources.kinds.custom_resource import key_of
 
@@ -37,14 +38,14 @@ class Nothing:
     def missing(self) -> str:
         return ""
 
-    def bodies(self, kind: str) -> tuple[()]:
+    def bodies(self, kind: str, followed: Followed) -> tuple[()]:
         return ()
 
     def namespaces(self) -> tuple[()]:
         return ()
 
-    def followed(self) -> tuple[()]:
-        return ()
+    def followed(self) -> Followed:
+        return Followed()
 
     def try_watches(self) -> None:
         pass

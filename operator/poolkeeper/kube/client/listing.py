@@ -1,17 +1,19 @@
 """Lists resources and namespaces on the API server, in the namespaces that are followed.
 
-A namespace that is followed may be deleted, and the rights to it go with it: to list its resources
-is forbidden then, and already while it is being deleted. Such a namespace is not followed: it would
-keep everybody from the resources of all others.
+The rights to a namespace may be Roles in it. So they go when it is deleted, before its last
+resource, and whoever administers it may take them away. Its resources are not listed then, and all
+others are: one namespace keeps nobody from the rest.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from poolkeeper.errors import Forbidden
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import NAMESPACED, collection
 
 NAMESPACES = "/api/v1/namespaces"
+NO_NAMESPACE = "-"
 
 Body = Mapping[str, Any]
 
@@ -23,44 +25,60 @@ class ListingApi(Protocol):
         """Yield all objects of a collection, so many for a request."""
 
 
-def bodies(api: ListingApi, kind: str, watched: Sequence[str]) -> Iterator[Body]:
-    """Yield the resources of a kind; those with a namespace in `watched`, or (empty) in all."""
-    for path in paths(api, kind, watched):
+@frozen
+class Followed:
+    """The namespaces to list: `readable` ones, None for all that there are.
+
+    `lost`: those that are there, and whose resources may not be listed.
+    """
+
+    readable: tuple[str, ...] | None = None
+    lost: frozenset[str] = frozenset()
+
+
+def followed(api: ListingApi, watched: Sequence[str]) -> Followed:
+    """Return what to list where these namespaces are watched, or (empty) all.
+
+    Raises `Forbidden` if none of them may be read.
+    """
+    if not watched:
+        return Followed()
+    there = {body["metadata"]["name"] for body in namespaces(api)}
+    readable, lost = [], {}
+    for namespace in watched:
+        if namespace not in there:
+            continue
+        try:
+            for kind in NAMESPACED:
+                next(iter(api.list(collection(kind, namespace), 1)), None)
+            readable.append(namespace)
+        except Forbidden as error:
+            lost[namespace] = error
+    if lost and not readable:
+        raise next(iter(lost.values()))
+    return Followed(tuple(readable), frozenset(lost))
+
+
+def seen(watched: Sequence[str], lost: Collection[str]) -> tuple[str, ...]:
+    """Return the namespaces whose resources are known, or which are not there; empty means all.
+
+    If none is left, a name that no namespace has.
+    """
+    left = tuple(namespace for namespace in watched if namespace not in lost)
+    return left if left or not watched else (NO_NAMESPACE,)
+
+
+def bodies(api: ListingApi, kind: str, readable: Sequence[str] | None) -> Iterator[Body]:
+    """Yield the resources of a kind; those with a namespace in these, or (None) in all."""
+    for path in paths(kind, readable):
         yield from api.list(path)
 
 
-def paths(api: ListingApi, kind: str, watched: Sequence[str]) -> tuple[str, ...]:
+def paths(kind: str, readable: Sequence[str] | None) -> tuple[str, ...]:
     """Return the paths of the collections of a kind, as `bodies` lists them."""
-    if kind not in NAMESPACED or not watched:
+    if kind not in NAMESPACED or readable is None:
         return (collection(kind),)
-    return tuple(collection(kind, namespace) for namespace in followed(api, watched))
-
-
-def followed(api: ListingApi, watched: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the namespaces `watched` that are there, with the rights to them.
-
-    That rights are lacking to one which is not being deleted shows when it is listed.
-    """
-    if not watched:
-        return ()
-    found = {body["metadata"]["name"]: body for body in namespaces(api)}
-    return tuple(
-        namespace
-        for namespace in watched
-        if namespace in found and not _is_lost(api, found[namespace])
-    )
-
-
-def _is_lost(api: ListingApi, namespace: Body) -> bool:
-    """Whether a namespace is being deleted, and the rights to our resources there are gone."""
-    if "deletionTimestamp" not in namespace["metadata"]:
-        return False
-    try:
-        for kind in NAMESPACED:
-            next(iter(api.list(collection(kind, namespace["metadata"]["name"]), 1)), None)
-    except Forbidden:
-        return True
-    return False
+    return tuple(collection(kind, namespace) for namespace in readable)
 
 
 def namespaces(api: ListingApi) -> Iterable[Body]:

@@ -226,9 +226,9 @@ def _unwatched(inputs: StatusInputs) -> Iterator[str]:
         told = f"{count(len(names), 'topic')} of namespace {namespace} ({few(names)})"
         be, it = ("are", "they") if names[1:] else ("is", "it")
         yield (
-            f"{told} {be} left where {it} {be}, as the namespace is not watched: watch it again"
-            " (--watch-namespace, in the chart watchNamespaces), or declare what it had in another"
-            " one and approve that"
+            f"{told} {be} left where {it} {be}, as the namespace is not watched, or may not"
+            " be read: watch it again (--watch-namespace, in the chart watchNamespaces), give the"
+            " operator its Role there, or declare what it had in another one and approve that"
         )
 
 

@@ -4,18 +4,16 @@ import pytest
 
 from poolkeeper.errors import Forbidden
 from poolkeeper.kube.client import listing
+from poolkeeper.kube.client.listing import Followed
 
 TOPICS = "/apis/poolkeeper.dev/v1alpha1/namespaces/{}/topics"
-ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 class Lists:
-    """Namespaces, of which those that are named are being deleted or not allowed to be read."""
+    """Namespaces, of which those that are named may not be read."""
 
-    def __init__(self, *names, ending=(), forbidden=()):
-        self.found = [
-            {"metadata": {"name": name, **(ENDING if name in ending else {})}} for name in names
-        ]
+    def __init__(self, *names, forbidden=()):
+        self.found = [{"metadata": {"name": name}} for name in names]
         self.forbidden = {TOPICS.format(name) for name in forbidden}
 
     def list(self, path, chunk=500):
@@ -30,28 +28,42 @@ class Lists:
 @pytest.mark.parametrize(
     ("api", "followed"),
     [
-        pytest.param(Lists("a", "b", "c"), ("a", "b"), id="those-that-are-watched"),
-        pytest.param(Lists("b", "c", forbidden="a"), ("b",), id="a-namespace-that-is-gone"),
+        pytest.param(Lists("a", "b", "c"), Followed(("a", "b")), id="those-that-are-watched"),
+        pytest.param(Lists("b", "c", forbidden="a"), Followed(("b",)), id="one-that-is-gone"),
         pytest.param(
-            Lists("a", "b", ending="a", forbidden="a"), ("b",), id="one-that-goes-without-rights"
+            Lists("a", "b", forbidden="a"),
+            Followed(("b",), frozenset("a")),
+            id="one-without-rights",
         ),
-        pytest.param(Lists("a", "b", ending="a"), ("a", "b"), id="one-that-goes-with-rights"),
-        pytest.param(Lists("a", "b", forbidden="a"), ("a", "b"), id="one-whose-rights-are-lacking"),
-        pytest.param(Lists("c"), (), id="none-is-there"),
+        pytest.param(Lists("c", forbidden="ab"), Followed(()), id="none-is-there"),
     ],
 )
 def test_namespaces_that_are_followed(api, followed):
     assert listing.followed(api, ("a", "b")) == followed
-    paths = tuple(TOPICS.format(name) for name in followed)
-    assert listing.paths(api, "Topic", ("a", "b")) == paths
+    found = [each["path"] for each in listing.bodies(api, "Topic", followed.readable)]
+    assert found == [TOPICS.format(name) for name in followed.readable]
+
+
+def test_where_nothing_may_be_read_that_is_an_error():
+    with pytest.raises(Forbidden):
+        listing.followed(Lists("a", "c", forbidden="a"), ("a", "b"))
 
 
 def test_without_namespaces_to_watch_all_are():
-    assert listing.followed(Lists("a"), ()) == ()
-    (path,) = listing.paths(Lists("a"), "Topic", ())
-    assert path == "/apis/poolkeeper.dev/v1alpha1/topics"
+    everything = listing.followed(Lists("a"), ())
+    assert everything == Followed(None)
+    (found,) = listing.bodies(Lists("a"), "Topic", everything.readable)
+    assert found == {"path": "/apis/poolkeeper.dev/v1alpha1/topics"}
 
 
-def test_rights_that_are_lacking_to_a_namespace_that_stays_are_an_error():
-    with pytest.raises(Forbidden):
-        list(listing.bodies(Lists("a", "b", forbidden="a"), "Topic", ("a", "b")))
+@pytest.mark.parametrize(
+    ("watched", "lost", "seen"),
+    [
+        pytest.param(("a", "b"), "", ("a", "b"), id="nothing-is-lost"),
+        pytest.param(("a", "b"), "a", ("b",), id="one-is-lost"),
+        pytest.param(("a",), "a", (listing.NO_NAMESPACE,), id="all-are-lost-which-is-not-all"),
+        pytest.param((), "", (), id="all-are-watched"),
+    ],
+)
+def test_where_topics_are_seen(watched, lost, seen):
+    assert listing.seen(watched, frozenset(lost)) == seen

@@ -87,8 +87,9 @@ def test_topics_of_a_namespace_that_is_not_watched_are_told_and_asked_about() ->
             "True",
             "InPlace",
             "in place; 2 topics of namespace bank (_schemas, orders) are left where they are, as"
-            " the namespace is not watched: watch it again (--watch-namespace, in the chart"
-            " watchNamespaces), or declare what it had in another one and approve that",
+            " the namespace is not watched, or may not be read: watch it again (--watch-namespace,"
+            " in the chart watchNamespaces), give the operator its Role there, or declare what it"
+            " had in another one and approve that",
         )
 
 

@@ -76,10 +76,11 @@ class KubernetesResources:
     def _assemblies(self) -> Mapping[str, Assembly]:
         with self._lock:
             if self.clock() - self._listed_s >= LIST_EVERY_S:
+                followed = listing.followed(self.api, self.watched)
                 objects = [
                     read_object(body)
                     for kind in KINDS
-                    for body in listing.bodies(self.api, kind, self.watched)
+                    for body in listing.bodies(self.api, kind, followed.readable)
                 ]
                 labels = {
                     body["metadata"]["name"]: body["metadata"].get("labels") or {}
@@ -87,7 +88,10 @@ class KubernetesResources:
                 }
                 before = self._found
                 self._found = assemble(
-                    objects, labels, own_namespace=self.namespace, watched=self.watched
+                    objects,
+                    labels,
+                    own_namespace=self.namespace,
+                    watched=listing.seen(self.watched, followed.lost),
                 )
                 for gone in before.keys() - self._found.keys():
                     self._connector(gone).remove_files()

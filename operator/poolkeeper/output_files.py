@@ -1,11 +1,40 @@
-"""Files that people ask for: written whole or not at all; one that cannot be is `Refused`."""
+"""Files that people ask for: written whole or not at all; one that cannot be is `Refused`.
+
+Only opening is bounded: a reader that has opened a pipe may be as slow as it likes.
+"""
 
 import contextlib
+import errno
 import os
 import stat
+import time
 from pathlib import Path
 
 from poolkeeper.errors import Refused
+
+READER_S = 10.0
+"""How long a pipe may be without a reader: people begin both ends one after the other."""
+_LOOK_S = 0.05
+
+
+def open_to_write(file: Path, flags: int, mode: int) -> int:
+    """Return the number of a file that is open for writing; made with `mode`, less the umask.
+
+    A pipe that nobody reads is waited for a while. Raises OSError.
+    """
+    until_s = time.monotonic() + READER_S
+    while True:
+        try:
+            number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | flags, mode)
+            break
+        except OSError as error:
+            if error.errno != errno.ENXIO or not file.is_fifo():
+                raise
+            if time.monotonic() >= until_s:
+                raise OSError(errno.ENXIO, "nobody reads this pipe", str(file)) from error
+        time.sleep(_LOOK_S)
+    os.set_blocking(number, True)
+    return number
 
 
 def write(file: Path, body: str | bytes, mode: int = 0o666) -> None:
@@ -51,6 +80,6 @@ def _is_replaced(file: Path) -> bool:
 
 
 def _write(file: Path, body: bytes, mode: int) -> None:
-    number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    number = open_to_write(file, os.O_TRUNC, mode)
     with os.fdopen(number, "wb") as stream:
         stream.write(body)

@@ -50,6 +50,26 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
+@pytest.mark.timeout(20)
+def test_a_pipe_that_nobody_reads_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_files, "READER_S", 0.2)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Refused, match=r"pipe: cannot be written \(nobody reads this pipe\)"):
+        output_files.write(tmp_path / "pipe", "new")
+
+
+def test_a_pipe_that_is_full_is_waited_for(tmp_path: Path) -> None:
+    pipe, read, body = tmp_path / "pipe", list[int](), "x" * 1_000_000
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: read.append(len(pipe.read_text())))
+    reader.start()
+    output_files.write(pipe, body)
+    reader.join(10)
+    assert read == [len(body)]
+
+
 def test_a_device_stays_a_device(tmp_path: Path) -> None:
     device = tmp_path / "null"
     device.symlink_to(os.devnull)  # a fault would cost the link, not the machine's device

@@ -31,6 +31,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TextIO
 
+from poolkeeper import output_files
 from poolkeeper.errors import Refused
 
 STANDARD_OUTPUT = "-"
@@ -107,7 +108,7 @@ class AuditLog:
 
 
 def _appending(name: str) -> TextIO:
-    number = os.open(Path(name), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    number = output_files.open_to_write(Path(name), os.O_APPEND, 0o600)
     return os.fdopen(number, "a", encoding="utf-8")
 
 

@@ -1,11 +1,13 @@
 """Lines of the audit trail, and where they go."""
 
 import json
+import os
 import stat
 from pathlib import Path
 
 import pytest
 
+from poolkeeper import output_files
 from poolkeeper.errors import Refused
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditLog, AuditTrail
@@ -65,6 +67,16 @@ def test_without_a_trail_nothing_is_made() -> None:
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"--audit-log .*/none/x: cannot be written to \(No such"):
         AuditLog.open(str(tmp_path / "none" / "x"))
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_that_nobody_reads_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_files, "READER_S", 0.2)
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Refused, match=r"--audit-log .*/pipe: .* \(nobody reads this pipe\)"):
+        AuditLog.open(str(tmp_path / "pipe"))
 
 
 @pytest.mark.parametrize("rotated", [True, False], ids=["moved away", "deleted"])

@@ -1,12 +1,16 @@
 """`poolkeeper run`: the operator, over a folder of manifests or on Kubernetes."""
 
 import _thread
+import os
 import signal
+import time
+from collections.abc import Callable
 from threading import Event
 from types import FrameType
 
 import click
 
+from poolkeeper.cli import timing
 from poolkeeper.cli.commands.run.run_folder import watch_folder
 from poolkeeper.cli.input import interrupts, operator_options, options
 from poolkeeper.cli.input.options import ClusterSelection
@@ -54,19 +58,39 @@ def run(
     else:
         operator_options.refuse_all(operator)
         watch_folder(address, output, audit_log, ended.event)
-    return 0 if ended.signal == signal.SIGTERM else INTERRUPTED
+    return ended.code
 
 
 class StopSignal:
-    """Set by a signal of `interrupts` to end the command; `signal` is which."""
+    """Set by a signal of `interrupts` to end the command; `signal` is which.
 
-    def __init__(self) -> None:
+    What still goes on after `exit_after_s` seconds ends with the process: a write to a full pipe
+    has no deadline, and lets no signal through.
+    """
+
+    def __init__(
+        self,
+        exit_after_s: float = timing.EXIT_S,
+        exit_process: Callable[[int], object] = os._exit,
+    ) -> None:
         self.event = Event()
         self.signal: int | None = None
+        self._exit_after_s = exit_after_s
+        self._exit_process = exit_process
         for number in interrupts.heeded():
             signal.signal(number, self._end)
+
+    @property
+    def code(self) -> int:
+        """The exit code; SIGTERM is the normal end."""
+        return 0 if self.signal == signal.SIGTERM else INTERRUPTED
 
     def _end(self, number: int, _frame: FrameType | None) -> None:
         self.signal = number
         # The main thread may hold the lock of the event at which it waits, and stands still here.
-        _thread.start_new_thread(self.event.set, ())
+        _thread.start_new_thread(self._bring_to_an_end, ())
+
+    def _bring_to_an_end(self) -> None:
+        self.event.set()
+        time.sleep(self._exit_after_s)
+        self._exit_process(self.code)

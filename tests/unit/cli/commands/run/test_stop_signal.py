@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from queue import Queue
 
 import pytest
 
@@ -10,9 +11,15 @@ from poolkeeper.cli.input import interrupts
 
 
 @pytest.fixture
-def ended() -> Iterator[StopSignal]:
+def exits() -> Queue[int]:
+    """The codes with which the process would have ended."""
+    return Queue()
+
+
+@pytest.fixture
+def ended(exits: Queue[int]) -> Iterator[StopSignal]:
     before = {number: signal.getsignal(number) for number in interrupts.heeded()}
-    yield StopSignal()
+    yield StopSignal(exit_after_s=0.1, exit_process=exits.put)
     for number, handler in before.items():
         signal.signal(number, handler)
 
@@ -23,3 +30,15 @@ def test_it_ends_a_wait_that_is_about_to_begin(ended: StopSignal) -> None:
         signal.raise_signal(signal.SIGTERM)
     assert ended.event.wait(10)
     assert ended.signal == signal.SIGTERM
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 130)]
+)
+def test_it_ends_a_process_that_hangs(
+    ended: StopSignal, exits: Queue[int], number: signal.Signals, code: int
+) -> None:
+    signal.raise_signal(number)
+    assert exits.get(timeout=10) == code
+    assert ended.code == code

@@ -99,11 +99,34 @@ def test_a_run_that_never_ends_is_exit_code_4(capsys):
     assert "start broker 7, or drain what is gone for good" in said.out
 
 
-def test_an_empty_plan_says_so_and_ends_well(capsys, folder):
+@pytest.fixture
+def empty_plan(folder):
     manifest = CLUSTER.replace("  unmanagedTopics: Manage\n", "") + POOL
     (folder / "manifests" / "main.yaml").write_text(manifest)
+
+
+@pytest.mark.usefixtures("empty_plan")
+def test_an_empty_plan_says_so_and_ends_well(capsys):
     code, said = run(capsys)
     assert (code, said.out) == (0, "nothing to rehearse: the plan for main is empty\n")
+
+
+@pytest.mark.usefixtures("empty_plan")
+def test_an_empty_plan_has_a_page_that_takes_the_place_of_the_one_before(capsys, folder):
+    (folder / "page.html").write_text("of the plan before")
+    assert run(capsys, "--out", "page.html")[0] == 0
+    code, said = run(capsys, "--output", "html")
+    assert code == 0
+    assert said.out == (folder / "page.html").read_text()
+    assert "0 moves" in said.out
+
+
+@pytest.mark.usefixtures("folder")
+def test_limits_that_are_not_found_are_a_document_as_well(capsys):
+    code, said = run(capsys, "--suggest", "--max-network", "1%", "--output", "json")
+    body = json.loads(said.out)
+    assert (code, body["version"], body["execution"]) == (4, 1, None)
+    assert body["reason"] in said.err
 
 
 @pytest.mark.parametrize(
@@ -125,6 +148,19 @@ def test_an_empty_plan_says_so_and_ends_well(capsys, folder):
                 "--storm: draws its own faults: leave --fail out",
             ],
             id="options-that-contradict",
+        ),
+        pytest.param(
+            ["--suggest", "--fail", "controller@1%", "--out", "x.html"],
+            [
+                "--suggest: has no page: leave --out and --output html out",
+                "--suggest: searches without faults: leave --fail out",
+            ],
+            id="a-search-has-no-page-and-no-faults",
+        ),
+        pytest.param(
+            ["--against", "faster.yaml", "--output", "html"],
+            ["--against: has no page: leave --out and --output html out"],
+            id="a-comparison-has-no-page",
         ),
         pytest.param(["--seed", "3"], ["--seed: goes with --storm"], id="a-seed-of-nothing"),
     ],

@@ -135,7 +135,7 @@ def rehearse(
     Exit code 4: the run never ends, or a partition falls below its min.insync.replicas because of
     the plan.
     """
-    _refuse_contradictions(asked)
+    _refuse_contradictions(asked, output)
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
@@ -169,7 +169,7 @@ def _rehearse(
         beside = subject_of(subject.cluster, other)
         return _compare(found, outcomes.with_faults(beside, settings, asked["faults"]), output)
     if found.plain.plan.empty:
-        return _nothing(found, output)
+        return _nothing(found, output, asked["out"])
     storm = None
     if asked["storm"]:
         storm = outcomes.storm(subject, settings, found.plain, asked["storm"], asked["seed"] or 0)
@@ -194,7 +194,7 @@ def subject_of(cluster: Cluster, desired: Desired) -> Subject:
     return Subject(cluster, desired, partial(planning.audited_plan, prune=False))
 
 
-def _refuse_contradictions(asked: dict[str, Any]) -> None:
+def _refuse_contradictions(asked: dict[str, Any], output: str) -> None:
     wrong = []
     if asked["storm"] and asked["faults"]:
         wrong.append(("--storm", "draws its own faults: leave --fail out"))
@@ -203,6 +203,11 @@ def _refuse_contradictions(asked: dict[str, Any]) -> None:
     for option in ("max_network", "min_free_disk"):
         if asked[option] is not None and not asked["suggest"]:
             wrong.append((f"--{option.replace('_', '-')}", "goes with --suggest"))
+    if asked["suggest"] and asked["faults"]:
+        wrong.append(("--suggest", "searches without faults: leave --fail out"))
+    for option in ("against", "suggest"):
+        if asked[option] and (asked["out"] is not None or output == HTML):
+            wrong.append((f"--{option}", "has no page: leave --out and --output html out"))
     for option in ("storm", "against", "suggest"):
         others = [each for each in ("storm", "against", "suggest") if each > option]
         wrong += [
@@ -220,17 +225,22 @@ def _is_bad(found: Rehearsed, storm: Storm | None) -> bool:
     return found.shown.bad or (storm is not None and storm.worst[1].bad)
 
 
-def _nothing(found: Rehearsed, output: str) -> int:
-    if output == printing.JSON:
-        printing.emit_json(document.to_json(found))
-    else:
+def _nothing(found: Rehearsed, output: str, out: Path | None) -> int:
+    if output == printing.TEXT:
+        _write_page(found, None, out)
         printing.emit(rehearsal_text.empty(found.plain.plan))
+    else:
+        _show(found, None, output, out)
     return 0
 
 
-def _show(found: Rehearsed, storm: Storm | None, output: str, out: Path | None) -> None:
+def _write_page(found: Rehearsed, storm: Storm | None, out: Path | None) -> None:
     if out is not None:
         output_files.write(out, page.render(found, storm))
+
+
+def _show(found: Rehearsed, storm: Storm | None, output: str, out: Path | None) -> None:
+    _write_page(found, storm, out)
     if output == printing.JSON:
         printing.emit_json(document.to_json(found, storm))
     elif output == HTML:
@@ -259,6 +269,8 @@ def _suggest(subject: Subject, settings: Settings, output: str, asked: dict[str,
     if found.best is None:
         why = "; ".join(found.misses) or "the plan is empty"
         printing.warn([f"no limits keep these margins: {why}"])
+        if output == printing.JSON:
+            printing.emit_json({"version": document.VERSION, "execution": None, "reason": why})
         return 0 if not found.misses else BADLY
     lines = suggestions.manifest_lines(found.best.execution)
     if output == printing.JSON:

@@ -6,7 +6,6 @@ from dataclasses import field, replace
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
@@ -93,7 +92,7 @@ def to_bytes(entries: Iterable[ClusterEntry], published: int) -> bytes:
 def from_bytes(body: bytes, file: str) -> dict[str, ClusterEntry]:
     """Its rows by cluster; raises `DamagedFile` for what is no such file."""
     try:
-        content = pq.read_table(io.BytesIO(body), page_checksum_verification=True)
+        content = parquet.parse(body)
         names = [column.name for column in schemas.CURRENT.columns]
         clusters = content.column("cluster").to_pylist()
         rows = parquet.rows_of(parquet.completed(content, schemas.CURRENT, names, file))

@@ -4,7 +4,6 @@ import io
 from collections.abc import Callable, Container, Iterable, Mapping
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.damage import DamagedFile
@@ -76,7 +75,7 @@ def _change(lake: Lake, changed: Callable[[Mapping[str, Manifest]], dict[str, Ma
 
 def _from_bytes(body: bytes, path: str) -> dict[str, Manifest]:
     try:
-        content = pq.read_table(io.BytesIO(body), page_checksum_verification=True)
+        content = parquet.parse(body)
         names = [column.name for column in schemas.MANIFESTS.columns]
         rows = parquet.completed(content, schemas.MANIFESTS, names, path).to_pylist()
         clusters = content.column(table_schema.CLUSTER.name).to_pylist()

@@ -120,6 +120,18 @@ def dump(content: pa.Table, sink: Any) -> None:
     pq.write_table(content, sink, compression="zstd", write_page_checksum=True)
 
 
+def parse(body: bytes) -> pa.Table:
+    """The table of a small file that is in memory; raises OSError or ArrowException.
+
+    It is read by this thread alone. A thread of Arrow's may still hold the bytes when the
+    interpreter ends; to let go of them it needs the interpreter, and is killed in a place where
+    that aborts the process.
+    """
+    source = pa.BufferReader(body)
+    with pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True) as opened:
+        return opened.read(use_threads=False)
+
+
 def plain(table: TableSchema) -> pa.Schema:
     """The same without name and version: what the rows of several files have together."""
     return arrow(table).remove_metadata()

@@ -80,9 +80,11 @@ def java_options() -> str:
 
 
 @pytest.fixture(scope="package")
-def spark() -> Iterator[Engine]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     java = {"spark.driver.extraJavaOptions": archives.spark_java(record=True)}
-    conf = {**SMALL, **java, "spark.jars": jars()}
+    # Views of tests are in Spark's catalog, which makes this folder where the tests are run.
+    warehouse = {"spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}
+    conf = {**SMALL, **java, **warehouse, "spark.jars": jars()}
     with engines.open_engine("local[2]", conf=conf) as engine:
         yield engine
     archives.publish_spark()

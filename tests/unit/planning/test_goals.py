@@ -134,6 +134,18 @@ def test_rates_that_nobody_knows_are_said_to_be_left_out() -> None:
     ]
 
 
+def test_what_stays_uneven_is_told_in_the_unit_of_its_goal() -> None:
+    seen = cluster(2, [((1,), 30), ((1,), 30), ((2,), 30)])
+    goals = tuple(Goal(kind, percent=10.0) for kind in (GoalKind.BYTES, GoalKind.BYTES_IN))
+    plan, _ = lawful(desired(seen, goals), seen)
+    assert [p.message for p in plan.problems] == [
+        "bytes cannot be balanced further: broker 1 stays at 60 MiB (band 42.8 MiB to 47.2 MiB),"
+        " broker 2 stays at 30 MiB (band 42.8 MiB to 47.2 MiB)",
+        "bytes in cannot be balanced further: broker 1 stays at 60 KiB/s (band 43 KiB/s to"
+        " 47 KiB/s), broker 2 stays at 30 KiB/s (band 43 KiB/s to 47 KiB/s)",
+    ]
+
+
 @pytest.mark.parametrize(("percent", "moved"), [(10.0, True), (90.0, False)])
 def test_balancing_that_gains_too_little_is_left_out(percent: float, moved: bool) -> None:
     # 7 and 1 become 5 and 3: a third of the imbalance stays.

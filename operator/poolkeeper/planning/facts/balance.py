@@ -51,7 +51,7 @@ _NOUNS = {
     GoalKind.LEADERS: "preferred leaders",
     GoalKind.TOPIC_REPLICAS: "replicas of one topic",
     GoalKind.BYTES: "bytes",
-    GoalKind.BYTES_IN: "bytes in (KiB/s)",
+    GoalKind.BYTES_IN: "bytes in",
 }
 
 
@@ -67,8 +67,8 @@ class UnevenTopics:
         return f"{noun} cannot be balanced further: {self.topics}"
 
 
-def _rate(bytes_per_s: int) -> str:
-    return f"{size(bytes_per_s)}/s"
+def _rate(kib_per_s: int) -> str:
+    return f"{size(1024 * kib_per_s)}/s"
 
 
 _AMOUNTS: Mapping[GoalKind, Callable[[int], str]] = {
@@ -80,7 +80,10 @@ _AMOUNTS: Mapping[GoalKind, Callable[[int], str]] = {
 
 @frozen
 class OutsideBand:
-    """What a broker holds after the plan, and the band that it lies outside of."""
+    """What a broker holds after the plan, and the band that it lies outside of.
+
+    In the unit of the goal's measure: bytes, KiB/s of bytes in, else a number.
+    """
 
     broker: int
     held: int

@@ -1,7 +1,8 @@
 """Whatever is written is read back as it was."""
 
-from dataclasses import replace
+from dataclasses import MISSING, fields, is_dataclass, replace
 
+import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
@@ -159,6 +160,113 @@ def test_pools_survive_their_manifest(spec):
 @examples(10, suppress_health_check=[HealthCheck.too_slow])
 def test_topics_survive_their_manifest(spec):
     assert read_back(manifests.topic_body(spec), read_topic) == spec
+
+
+TLS = specs.Tls(ca="/ca", certificate="/crt", key="/key")
+TOPIC_LIMITS = tenancy.DeclarationLimits(1, 2, 3)
+NAMESPACE_LIMITS = tenancy.DeclarationLimits(1, 2, 3, 4)
+FULL_CLUSTER = specs.KafkaClusterSpec(
+    name="main",
+    zookeeper=specs.ZooKeeperSpec("zk:2181", "zk-user", TLS),
+    brokers=specs.BrokersSpec(("a:1",), "kafka-user", specs.Tls(secret="tls")),
+    kafka_version="3.9",
+    cluster_id="id",
+    mode=specs.Mode.APPLY,
+    approval=specs.Approval(specs.ApprovalPolicy.AUTO, (HASH,), {HASH: "jane"}),
+    execution=specs.Execution(
+        max_moves=1,
+        max_moves_per_broker=2,
+        max_bytes=3,
+        replicas_at_a_time=specs.ReplicasAtATime.ONE,
+        throttle=specs.Throttle(specs.ThrottleMode.FIXED, 4),
+        stage_deadline_s=5,
+        roll_back_on_deadline=True,
+        windows=(specs.Window("0 22 * * *", 3600, "Europe/Zurich"),),
+        remedies=specs.Remedies(True, True, True, True),
+        restart_lock="/ops/restart",
+    ),
+    heal=specs.Heal(True, 6, 7),
+    balancing=specs.Balancing(False, 8, 9.0),
+    unmanaged_topics=specs.UnmanagedTopics.MANAGE,
+    default_pool="fast",
+    load=specs.LoadSource("Prometheus", PROMETHEUS),
+    limits=specs.ClusterLimits(10, 11, specs.LimitPolicy.ENFORCE),
+    topic_limits=TOPIC_LIMITS,
+    namespace_limits=NAMESPACE_LIMITS,
+    adoption=tenancy.Adoption(tenancy.AdoptionPolicy.APPROVE, ("shop",), ("a.*",)),
+    system_topics=("ops",),
+    topic_prefix="{namespace}.",
+)
+FULL_POOL = specs.ResourcePoolSpec(
+    name="fast",
+    cluster="main",
+    brokers=(1, 2, 3),
+    racks={1: "a"},
+    drain=frozenset({1}),
+    demote=frozenset({2}),
+    drain_log_dirs=(specs.DrainLogDir(2, "/d"),),
+    capacity=specs.Capacity(2.0, 1024, 3),
+    capacity_of={1: specs.Capacity(1.0, 2048, 4)},
+    headroom=specs.Headroom(specs.FailureDomain.RACK, 1),
+    quotas=specs.Quotas(1, 2, {"shop": specs.Quotas(3, 4)}),
+    allowed_namespaces=specs.AllowedNamespaces(("shop",), LABELS),
+    claims=("a.*",),
+    defaults=specs.TopicDefaults(5, 2),
+    goals=(specs.Goal(GoalKind.REPLICAS, count=7), specs.Goal(GoalKind.BYTES, percent=8.0)),
+    rack_policy=specs.RackPolicy.AS_FOUND,
+)
+FULL_TOPIC = specs.TopicSpec(
+    name="t",
+    namespace="shop",
+    topic="T",
+    pool="fast",
+    partitions=2,
+    replication_factor=2,
+    keyed=True,
+    accept_key_remap_to=2,
+    config={"retention.ms": "1"},
+    strategy=specs.Strategy.MANUAL,
+    assignment=((1, 2), (2, 1)),
+    deletion_policy=specs.DeletionPolicy.DELETE,
+    paused=True,
+)
+NOT_IN_MANIFESTS = {"source", "commit"}
+"""Fields that say where a manifest is from."""
+
+
+def values_of(value):
+    """Each field, by class and name, of a spec and of what it holds; whether it is set there."""
+    if isinstance(value, tuple):
+        for each in value:
+            yield from values_of(each)
+    elif is_dataclass(value):
+        for field in fields(value):
+            if field.name not in NOT_IN_MANIFESTS:
+                default = field.default
+                if field.default_factory is not MISSING:
+                    default = field.default_factory()
+                held = getattr(value, field.name)
+                yield f"{type(value).__name__}.{field.name}", held != default
+                yield from values_of(held)
+
+
+def unset(spec):
+    """The fields that are everywhere at their defaults."""
+    found = set(values_of(spec))
+    return {name for name, _ in found} - {name for name, is_set in found if is_set}
+
+
+@pytest.mark.parametrize(
+    ("spec", "body_of", "read"),
+    [
+        pytest.param(FULL_CLUSTER, manifests.cluster_body, read_cluster, id="KafkaCluster"),
+        pytest.param(FULL_POOL, manifests.pool_body, read_pool, id="ResourcePool"),
+        pytest.param(FULL_TOPIC, manifests.topic_body, read_topic, id="Topic"),
+    ],
+)
+def test_every_field_survives_the_manifest(spec, body_of, read):
+    assert unset(spec) == set(), "a new field needs a value here"
+    assert read_back(body_of(spec), read) == spec
 
 
 def test_defaults_are_left_out_and_order_is_kept():

@@ -10,6 +10,8 @@
 #   OUT        a folder for comment.md, and for each cluster plan.json, plan.html and rehearsal.html
 #   BASE       the manifests without the change, so that the comment says what the change adds
 #
+# A declared cluster without a snapshot is not checked, and the comment says so.
+#
 # Exit code 0: nothing speaks against a merge. 1: the manifests are wrong, or a rehearsal ends badly;
 # the comment says what. 3: the check itself failed.
 set -uo pipefail
@@ -37,6 +39,12 @@ if ! errors=$(poolkeeper validate -f "$manifests" 2>&1); then
   exit 1
 fi
 
+# Every declared cluster, a name a line: of the list that is one in a line of JSON each.
+declared() {
+  poolkeeper validate -f "$manifests" --output json |
+    sed -n '/^  "clusters": \[$/,/^  \]/s/^    "\(.*\)",\{0,1\}$/\1/p'
+}
+
 # written FILE: when, in seconds; a check-out gives every file the time of the check-out.
 written() {
   local committed
@@ -48,6 +56,8 @@ written() {
 check() {
   local cluster=$1 snapshot=$2 folder=$out/$1 code
   mkdir -p "$folder"
+  # Of an earlier change, where the folder is kept: what fails now would leave it.
+  rm -f "$folder"/plan.* "$folder"/rehearsal.* "$folder/base.json"
   poolkeeper plan -f "$manifests" --cluster "$cluster" --snapshot "$snapshot" --rehearse \
     --out "$folder/plan.json" --output markdown > "$folder/plan.md" 2> "$folder/errors.txt"
   code=$?
@@ -96,6 +106,11 @@ for snapshot in "$snapshots"/*.json "$snapshots"/*.json.gz; do
     { head -n 5 "$out/$cluster/comment.md"; printf '\n(All of it is in the files of this check.)\n'; } >> "$comment"
   fi
   printf '\n' >> "$comment"
+done
+for cluster in $(declared); do
+  [ -f "$snapshots/$cluster.json" ] || [ -f "$snapshots/$cluster.json.gz" ] ||
+    printf '> Cluster %s has no snapshot: what the change does to it was not checked.\n\n' \
+      "$cluster" >> "$comment"
 done
 if [ "$found" = 0 ]; then
   echo "check-change: $snapshots holds no snapshot: write one with 'poolkeeper snapshot --out CLUSTER.json.gz'" >&2

@@ -208,6 +208,33 @@ def test_a_pull_request_gets_its_plan_and_its_rehearsal_as_a_comment(
     assert {"shop/plan.json", "shop/plan.html", "shop/rehearsal.html"} <= files
 
 
+WEST = """\
+---
+apiVersion: poolkeeper.dev/v1alpha1
+kind: KafkaCluster
+metadata: {name: west}
+spec: {zookeeper: {connect: "zookeeper:2181/west"}}
+---
+apiVersion: poolkeeper.dev/v1alpha1
+kind: ResourcePool
+metadata: {name: western}
+spec:
+  clusterRef: {name: west}
+  brokers: {ids: [1]}
+"""
+
+
+def test_the_comment_names_a_cluster_that_could_not_be_checked(repository: Repository) -> None:
+    repository.edit(MANIFESTS, MANIFESTS.replace("replicationFactor: 3", "replicationFactor: 2"))
+    with (repository.clone / "manifests" / "shop.yaml").open("a") as manifests:
+        manifests.write(WEST)
+    code, comment, _ = repository.checked()
+    assert code == 0, comment
+    assert [line for line in comment.splitlines() if "no snapshot" in line] == [
+        "> Cluster west has no snapshot: what the change does to it was not checked."
+    ]
+
+
 def test_what_must_not_be_merged_fails_the_check_and_the_comment_says_why(
     repository: Repository,
 ) -> None:

@@ -33,7 +33,9 @@ def validate(folders: tuple[Path, ...], output: str) -> None:
         "Rebalance": found.rebalances,
     }
     if output == printing.JSON:
-        printing.emit_json({"errors": [], "documents": counts, "ignored": found.ignored})
+        clusters = sorted(each.name for each in found.clusters)
+        body = {"errors": [], "documents": counts, "clusters": clusters, "ignored": found.ignored}
+        printing.emit_json(body)
         return
     listed = ", ".join(count(n, kind) for kind, n in counts.items() if n)
     ignored = count(found.ignored, "other document")

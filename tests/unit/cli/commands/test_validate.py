@@ -60,6 +60,7 @@ def test_validate_as_data(run, manifests):
     assert json.loads(out) == {
         "errors": [],
         "documents": {"KafkaCluster": 1, "ResourcePool": 2, "Topic": 1, "Rebalance": 0},
+        "clusters": ["main"],
         "ignored": 1,
     }
 

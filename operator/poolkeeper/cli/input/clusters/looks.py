@@ -67,9 +67,10 @@ def look_at_cluster(target: Target, desired: Desired) -> Look:
     warnings = (*map(str, damage), *map(str, seen.reading.notes), *enriching.warnings)
     if recorded is None:
         return replace(look, warnings=warnings, waits=waits)
-    under_way = f"run {recorded.run.plan} is under way: topics that it moves are left out"
+    # What it has yet to move is planned as if there were no run.
+    under_way = f"run {recorded.run.plan} is under way: topics in flight are left out of this plan"
     hindered = cancel_waits(status.stored, seen.cluster, desired, seen.gone, now_ms(), {})
-    warnings = (*warnings, f"{under_way} of this plan")
+    warnings = (*warnings, f"{under_way}, and what is yet to move is in it")
     return replace(look, warnings=warnings, waits=(*hindered, *waits))
 
 

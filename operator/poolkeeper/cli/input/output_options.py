@@ -79,5 +79,5 @@ def _is_same(one: Path, other: Path) -> bool:
     try:
         a, b = os.stat(one), os.stat(other)
     except OSError:
-        return os.path.realpath(one) == os.path.realpath(other)
+        return files.real_path(one) == files.real_path(other)
     return stat.S_ISREG(a.st_mode) and os.path.samestat(a, b)

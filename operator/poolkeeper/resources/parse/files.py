@@ -45,12 +45,20 @@ def _stamp_of_file(name: str) -> tuple[str | int, ...]:
     return name, found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
+def real_path(path: str | Path) -> str:
+    """The path without links; as it is where the current folder is gone, and no path leads on."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return str(path)
+
+
 def is_git_at_work(paths: Sequence[Path]) -> bool:
     """Whether git writes one of the paths now: it keeps its index locked until all is there.
 
     Between two files of a checkout it may stand still for any time, as its filters do.
     """
-    return any(_is_index_locked(Path(os.path.realpath(path))) for path in paths)
+    return any(_is_index_locked(Path(real_path(path))) for path in paths)
 
 
 def _is_index_locked(path: Path) -> bool:
@@ -82,7 +90,7 @@ def texts(paths: Sequence[Path]) -> tuple[dict[str, str], list[Problem]]:
             message = f"holds no manifests (expected files {', '.join('*' + s for s in SUFFIXES)})"
             problems.append(Problem(str(path), 0, "", message))
         for name in names:
-            real = os.path.realpath(name)
+            real = real_path(name)
             if real in seen:
                 continue
             seen.add(real)
@@ -101,14 +109,14 @@ def text_of(path: Path) -> str | Problem:
 
 def is_among(file: Path, paths: Sequence[Path]) -> bool:
     """Whether a file is one of those that the paths stand for, or would be if it were there."""
-    real = Path(os.path.realpath(file))
+    real = Path(real_path(file))
     return any(_holds(path, real) for path in paths)
 
 
 def _holds(path: Path, real: Path) -> bool:
-    root = Path(os.path.realpath(path))
+    root = Path(real_path(path))
     try:
-        if any(os.path.realpath(name) == str(real) for name in _files(path)):
+        if any(real_path(name) == str(real) for name in _files(path)):
             return True
     except OSError:  # whoever reads the path tells
         return False
@@ -128,7 +136,7 @@ def _files(path: Path) -> Iterator[str]:
 
     seen: set[str] = set()
     for folder, inner, names in os.walk(path, onerror=stop, followlinks=True):
-        if (real := os.path.realpath(folder)) in seen:
+        if (real := real_path(folder)) in seen:
             inner.clear()
             continue
         seen.add(real)

@@ -1,7 +1,10 @@
 """Which files a folder stands for, and what tells that they may have changed."""
 
+import errno
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -151,3 +154,21 @@ def test_git_is_not_at_work_where_it_cannot_be(tmp_path: Path) -> None:
     assert not files.is_git_at_work([tmp_path, tmp_path / "gone"])
     (tmp_path / ".git").write_bytes(b"gitdir: \x00\xff")
     assert not files.is_git_at_work([tmp_path])
+
+
+@pytest.fixture
+def in_a_folder_that_is_gone(tmp_path: Path) -> Iterator[None]:
+    (tmp_path / "gone").mkdir()
+    with chdir(tmp_path / "gone"):
+        (tmp_path / "gone").rmdir()
+        yield
+
+
+@pytest.mark.usefixtures("in_a_folder_that_is_gone")
+def test_where_the_current_folder_is_gone_its_files_are() -> None:
+    paths = [Path("manifests")]
+    assert files.stamp(paths) == (("manifests", errno.ENOENT),)
+    assert not files.is_git_at_work(paths)
+    assert not files.is_among(Path("plan.json"), paths)
+    found, problems = files.texts(paths)
+    assert (found, [problem.file for problem in problems]) == ({}, ["manifests"])

@@ -15,7 +15,10 @@ from typing import Any
 import click
 
 from poolkeeper import sandbox as sandboxes
+from poolkeeper.cli.input import options
+from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.model.versions import KafkaVersion, support_problem
 from poolkeeper.sandbox.servers import artifacts
 
 NAME = click.option("--name", default="sandbox", show_default=True, help="Name of the sandbox.")
@@ -24,9 +27,7 @@ ROOT = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for its data.  [default: the cache's]",
 )
-OUTPUT = click.option(
-    "--output", type=click.Choice(["text", "json"]), default="text", show_default=True
-)
+NO_RACKS = "none"
 
 
 @frozen
@@ -44,10 +45,15 @@ class Shape:
     root: Path | None
 
     def spec(self) -> sandboxes.SandboxSpec:
-        """The sandbox to start; raises a usage error where options contradict each other."""
+        """The sandbox to start; raises a usage error where options contradict each other.
+
+        Raises Refused for a release that no brokers, simulated ones either, can have here.
+        """
         if self.speed != 1 and not self.simulated:
             raise click.UsageError("--speed goes with --simulated: real brokers take their time")
-        racks = [rack for rack in self.racks.split(",") if rack]
+        if self.simulated and (problem := support_problem(KafkaVersion.parse(self.kafka))):
+            raise Refused(f"--kafka: {problem}")
+        racks = [] if self.racks == NO_RACKS else [r for r in self.racks.split(",") if r]
         return sandboxes.SandboxSpec(
             brokers=sandboxes.spread(self.brokers, racks),
             kafka=self.kafka,
@@ -71,16 +77,16 @@ def sandbox() -> None:
     "--kafka", default=artifacts.LATEST, show_default=True, help=", ".join(artifacts.versions())
 )
 @click.option(
-    "--simulated", is_flag=True, help="Simulated brokers (of any release) on a real ZooKeeper."
+    "--simulated", is_flag=True, help="Simulated brokers (0.10.1 to 3.9) on a real ZooKeeper."
 )
 @click.option(
     "--speed",
-    type=click.FloatRange(0.01, 1000),
+    type=options.Number(0.01, 1000),
     default=1.0,
     show_default=True,
     help="Times as fast as real brokers; with --simulated.",
 )
-@click.option("--racks", default="a,b,c", show_default=True, help="Racks in turn; '' for none.")
+@click.option("--racks", default="a,b,c", show_default=True, help="Racks in turn, or none.")
 @click.option(
     "--heap", type=click.IntRange(32), default=96, show_default=True, help="MiB a broker."
 )
@@ -94,7 +100,7 @@ def sandbox() -> None:
 @click.option("--foreground", is_flag=True, help="Stay, and end the sandbox at Ctrl-C.")
 @NAME
 @ROOT
-@OUTPUT
+@options.output()
 def up(*, foreground: bool, output: str, **given: Any) -> None:
     """Start ZooKeeper and brokers, and say where they are when they are ready."""
     running = sandboxes.Sandbox.start(Shape(**given).spec(), tied=foreground)
@@ -110,7 +116,7 @@ def up(*, foreground: bool, output: str, **given: Any) -> None:
 @click.option("--all", "everything", is_flag=True, help="All sandboxes, tests' included.")
 @NAME
 @ROOT
-@OUTPUT
+@options.output()
 def down(everything: bool, name: str, root: Path | None, output: str) -> None:
     """End a sandbox and remove its data; it is no error if there is none."""
     if everything:

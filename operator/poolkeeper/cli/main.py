@@ -21,11 +21,11 @@ from itertools import pairwise
 import click
 from click.shell_completion import CompletionItem
 
+from poolkeeper.cli import timing
 from poolkeeper.cli.input import interrupts
 from poolkeeper.cli.output import hints, printing
 from poolkeeper.errors import PoolkeeperError, Problem
 
-INTERRUPTED = 130
 REFUSED = 1
 _UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What a write to standard output may meet that is no fault of ours."""
@@ -148,7 +148,7 @@ def main(
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
     try:
-        with interrupts.raise_once():
+        with interrupts.raise_once(timing.EXIT_S):
             code = _invoke(command, words, name)
         sys.stdout.flush()
     except OSError as error:
@@ -188,7 +188,7 @@ def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
         return REFUSED
     except click.Abort:
         click.echo("interrupted", err=True)
-        return INTERRUPTED
+        return interrupts.INTERRUPTED
     except PoolkeeperError as error:
         printing.report(printing.problems_of(error), as_json=as_json)
         return error.exit_code

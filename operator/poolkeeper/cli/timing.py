@@ -19,7 +19,10 @@ END_S = 15.0
 """The time that the loops of all clusters have to finish their passes when `run` ends."""
 
 EXIT_S = 60.0
-"""The time after which `run`, told to end, ends whatever it is at. More than all its deadlines."""
+"""The time after which a command that is told to end does so, whatever it is at.
+
+More than all the deadlines of what `run` does at its end.
+"""
 
 LOG_DIRS_DEADLINE_S = 3.0
 """The deadline for brokers to tell `status` of failed log directories."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conditions import until
-from poolkeeper.cli.main import INTERRUPTED
+from poolkeeper.cli.input.interrupts import INTERRUPTED
 
 BEGINS_S = 60.0
 ENDS_S = 30.0

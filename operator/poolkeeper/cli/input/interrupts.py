@@ -7,14 +7,21 @@ then be lost. So the signal is recorded, and raised again at the next check.
 Every command is interrupted by all of them (`cli.main`). SIGTERM would else end it where it stands:
 keys of a kubeconfig, which its client keeps in files, would stay behind. And the first process of a
 container, which a command is in an image, would not be ended by it at all.
+
+What a command does about it may hang, as at a standard error that is a full pipe. So the process is
+ended some time later, whatever it is at.
 """
 
+import _thread
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+INTERRUPTED = 130
+"""The exit code of whoever was interrupted."""
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Check = Callable[[], None]
@@ -26,17 +33,39 @@ def heeded() -> tuple[int, ...]:
     return tuple(number for number in NUMBERS if signal.getsignal(number) != signal.SIG_IGN)
 
 
+def exit_unless(left: threading.Event, after_s: float, exit_process: Callable[[], object]) -> None:
+    """End the process if `left` is not set within so many seconds; runs in a thread of its own."""
+    if not left.wait(after_s):
+        exit_process()
+
+
+def exit_interrupted() -> None:
+    """End the process where it stands."""
+    os._exit(INTERRUPTED)
+
+
 @contextmanager
-def raise_once() -> Iterator[Check]:
+def raise_once(
+    exit_after_s: float | None = None, exit_process: Callable[[], object] = exit_interrupted
+) -> Iterator[Check]:
     """Raise KeyboardInterrupt at a signal, in the main thread; ignored signals stay ignored.
 
-    Other threads get none: called in one, it changes nothing.
+    Whoever is around it hears of the signal, too. `exit_after_s`: the process is ended if the block
+    is not left so many seconds after the first signal. Other threads get none: called in one, it
+    changes nothing.
     """
     came = False
+    left = threading.Event()
 
-    def interrupt(number: int, _frame: FrameType | None) -> None:
+    def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal came
+        if exit_after_s is not None and not came:
+            # The main thread stands still here, and may hold the locks that a Thread takes.
+            _thread.start_new_thread(exit_unless, (left, exit_after_s, exit_process))
         came = True
+        around = before[number]
+        if callable(around):
+            around(number, frame)
         raise KeyboardInterrupt
 
     def check() -> None:
@@ -50,5 +79,6 @@ def raise_once() -> Iterator[Check]:
     try:
         yield check
     finally:
+        left.set()
         for number, handler in before.items():
             signal.signal(number, handler)

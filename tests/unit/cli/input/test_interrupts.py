@@ -4,6 +4,8 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from queue import Queue
+from threading import Event
 
 import pytest
 
@@ -56,3 +58,22 @@ def test_handlers_are_put_back_and_what_is_ignored_stays_ignored():
         assert signal.getsignal(signal.SIGINT) is interrupt
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_command_that_hangs_at_a_signal_is_ended(nested: bool) -> None:
+    ends = Queue[bool]()
+    with interrupts.raise_once(0.05, lambda: ends.put(True)):
+        if nested:
+            with interrupts.raise_once():
+                swallow(signal.SIGTERM)
+        else:
+            swallow(signal.SIGTERM)
+        assert ends.get(timeout=ARRIVES_S)
+
+
+def test_a_command_that_ends_in_time_is_left_alone() -> None:
+    ends, left = Queue[bool](), Event()
+    left.set()
+    interrupts.exit_unless(left, 0.0, lambda: ends.put(True))
+    assert ends.empty()

@@ -3,7 +3,6 @@
 import _thread
 import os
 import signal
-import time
 from collections.abc import Callable
 from threading import Event
 from types import FrameType
@@ -16,8 +15,6 @@ from poolkeeper.cli.input import interrupts, operator_options, options
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditLog, Emit
-
-INTERRUPTED = 130
 
 
 @click.command()
@@ -83,7 +80,7 @@ class StopSignal:
     @property
     def code(self) -> int:
         """The exit code; SIGTERM is the normal end."""
-        return 0 if self.signal == signal.SIGTERM else INTERRUPTED
+        return 0 if self.signal == signal.SIGTERM else interrupts.INTERRUPTED
 
     def _end(self, number: int, _frame: FrameType | None) -> None:
         self.signal = number
@@ -92,5 +89,5 @@ class StopSignal:
 
     def _bring_to_an_end(self) -> None:
         self.event.set()
-        time.sleep(self._exit_after_s)
-        self._exit_process(self.code)
+        never = Event()
+        interrupts.exit_unless(never, self._exit_after_s, lambda: self._exit_process(self.code))

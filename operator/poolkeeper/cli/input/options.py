@@ -82,8 +82,11 @@ def output(*more: str) -> Decorator:
     )
 
 
-def audit_log() -> Decorator:
-    """Add `--audit-log FILE`; the command gets `audit_log`, where lines of the trail go."""
+def audit_log(*, joins_lines: bool = False) -> Decorator:
+    """Add `--audit-log FILE`; the command gets `audit_log`, where lines of the trail go.
+
+    `joins_lines`: see `OutputOption`.
+    """
 
     def opened(context: click.Context, _option: click.Parameter, name: str | None) -> Emit:
         if name is None:
@@ -95,6 +98,7 @@ def audit_log() -> Decorator:
     return click.option(
         "--audit-log",
         cls=OutputOption,
+        joins_lines=joins_lines,
         metavar="FILE",
         callback=opened,
         help="Append a JSON line for each decision and each write; `-` is standard output.",

@@ -16,6 +16,7 @@ from typing import Any
 
 import click
 
+from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
 from poolkeeper.resources.parse import files
 
@@ -23,7 +24,14 @@ STANDARD_STREAM = "-"
 
 
 class OutputOption(click.Option):
-    """An option with a file to write, which is refused before anything is opened or read."""
+    """An option with a file to write, which is refused before anything is opened or read.
+
+    `joins_lines`: with `--output json` the command writes lines, and the option may add others.
+    """
+
+    def __init__(self, *words: Any, joins_lines: bool = False, **settings: Any) -> None:
+        super().__init__(*words, **settings)
+        self._joins_lines = joins_lines
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
@@ -39,6 +47,10 @@ class OutputOption(click.Option):
         self, command: click.Command, out: Path, opts: Mapping[str, Any]
     ) -> None:
         if str(out) == STANDARD_STREAM:
+            if opts.get("output") == printing.JSON and not self._joins_lines:
+                raise Refused(
+                    f"{self.opts[0]} {out}: --output json is one document there (expected a file)"
+                )
             return
         for parameter in command.params:
             if parameter is self or not _names_files(parameter):

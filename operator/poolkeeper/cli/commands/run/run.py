@@ -20,7 +20,7 @@ from poolkeeper.telemetry.audit import AuditLog, Emit
 @click.command()
 @click.option("--kubernetes", is_flag=True, help="Be the operator of a Kubernetes cluster.")
 @options.by_manifests_if_any
-@options.audit_log()
+@options.audit_log(joins_lines=True)
 @options.output()
 @operator_options.options
 def run(

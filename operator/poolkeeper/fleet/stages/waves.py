@@ -51,6 +51,7 @@ from poolkeeper.load.apply import MeasuredLoads
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded, reason_named
 from poolkeeper.report.values import ClusterReport, Holding, Timeline
+from poolkeeper.text import few
 
 Sites = Mapping[str, str]
 """Site by cluster."""
@@ -126,9 +127,11 @@ def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> ShownPlan:
 
     Raises `DamagedFile` where it cannot be read; the next `fleet plan` makes it again.
     """
-    entry = lake.current(PLAN, day).get(cluster)
+    plans = lake.current(PLAN, day)
+    entry = plans.get(cluster)
     if entry is None:
-        raise Refused(f"{cluster} has no plan of {day} (poolkeeper fleet plan makes one)")
+        others = f"there are plans of {few(sorted(plans))}; " if plans else ""
+        raise Refused(f"{cluster} has no plan of {day} ({others}poolkeeper fleet plan makes one)")
     if not entry.is_ok:
         raise Refused(f"{cluster} has no plan of {day}: {entry.reason}")
     try:

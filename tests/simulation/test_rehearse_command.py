@@ -121,6 +121,12 @@ def test_an_empty_plan_has_a_page_that_takes_the_place_of_the_one_before(capsys,
     assert "0 moves" in said.out
 
 
+@pytest.mark.usefixtures("empty_plan")
+def test_an_empty_plan_needs_no_limits(capsys):
+    code, said = run(capsys, "--suggest")
+    assert (code, said.err) == (0, "warning: nothing to rehearse: the plan is empty\n")
+
+
 @pytest.mark.usefixtures("folder")
 def test_limits_that_are_not_found_are_a_document_as_well(capsys):
     code, said = run(capsys, "--suggest", "--max-network", "1%", "--output", "json")

@@ -155,7 +155,7 @@ def _text(name: str) -> str | Problem:
     try:
         path = Path(name)
         if path.exists() and not path.is_file():
-            return Problem(name, 0, "", "is no regular file (expected a manifest)")
+            return Problem(name, 0, "", "is no regular file (expected one)")
         if path.stat().st_size > BYTES_MAX:
             return Problem(name, 0, "", f"has more than {size(BYTES_MAX)}")
         content = path.read_bytes()

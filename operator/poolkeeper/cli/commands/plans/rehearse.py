@@ -268,7 +268,8 @@ def _suggest(subject: Subject, settings: Settings, output: str, asked: dict[str,
     found = suggestions.search(subject, settings, margins)
     if found.best is None:
         why = "; ".join(found.misses) or "the plan is empty"
-        printing.warn([f"no limits keep these margins: {why}"])
+        told = "no limits keep these margins" if found.misses else "nothing to rehearse"
+        printing.warn([f"{told}: {why}"])
         if output == printing.JSON:
             printing.emit_json({"version": document.VERSION, "execution": None, "reason": why})
         return 0 if not found.misses else BADLY

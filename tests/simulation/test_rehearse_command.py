@@ -112,6 +112,14 @@ def test_an_empty_plan_says_so_and_ends_well(capsys):
 
 
 @pytest.mark.usefixtures("empty_plan")
+def test_no_fault_is_too_late_for_an_empty_plan(capsys):
+    code, said = run(capsys, "--fail", "broker=7@10m", "--fail", "controller@40%")
+    assert (code, said.err) == (0, "")
+    code, said = run(capsys, "--fail", "broker=9@10m")
+    assert (code, "there is no broker '9'" in said.err) == (1, True)
+
+
+@pytest.mark.usefixtures("empty_plan")
 def test_an_empty_plan_has_a_page_that_takes_the_place_of_the_one_before(capsys, folder):
     (folder / "page.html").write_text("of the plan before")
     assert run(capsys, "--out", "page.html")[0] == 0

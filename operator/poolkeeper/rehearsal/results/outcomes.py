@@ -1,5 +1,6 @@
 """What faults did to a rehearsal, beside the same rehearsal without them; the worst of a storm."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -69,7 +70,9 @@ class Subject:
 def with_faults(subject: Subject, settings: Settings, texts: tuple[str, ...]) -> Rehearsed:
     """Rehearse without faults, and with those asked for; raises InvalidInput for wrong ones."""
     plain = subject.rehearse(settings)
-    faults = fault_specs.parse(texts, subject.cluster, plain.seconds)
+    # Where nothing is rehearsed, no time is beyond it.
+    run_s = math.inf if plain.plan.empty else plain.seconds
+    faults = fault_specs.parse(texts, subject.cluster, run_s)
     if not faults or plain.plan.empty:
         return Rehearsed(plain)
     return Rehearsed(plain, struck(subject, settings, plain, faults))

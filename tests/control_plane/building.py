@@ -7,7 +7,8 @@ takes ten minutes of one processor. `make test` therefore starts this first, in 
 needs a Python and Go, but neither the virtual environment nor anything of ours.
 Whoever needs a program asks for it by function, and waits or learns here why it cannot be had.
 
-* the control plane, from the Go module in this folder, in `control-plane/HASH/`, kubectl included
+* the control plane, from the Go module in this folder, in `control-plane/HASH/`, kubectl included;
+  of the oldest Kubernetes that the chart takes as well (`oldest.mod`), for `make soak` alone
 * helm, from Helm's own Go module, in `helm/VERSION/`
 * promtool, as it is on the search path, else from Debian's package `prometheus` in
   `debian/prometheus/`: unpacked, not installed, so that no root is needed and no server starts
@@ -36,6 +37,8 @@ SOURCE = Path(__file__).parent
 CHECKOUT = SOURCE.parents[1]
 HELM_VERSION = "v4.3.1"
 VERSITYGW_VERSION = "v1.8.0"
+OLDEST = "oldest"
+"""The files of the oldest Kubernetes that the chart takes; only `make soak` builds that."""
 GO_LEAST = (1, 26)
 GO_TIMEOUT_S = 2400.0
 APT_TIMEOUT_S = 300.0
@@ -55,13 +58,14 @@ def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(chosen).absolute() if chosen else CHECKOUT / ".cache"
 
 
-def control_plane(source: Path = SOURCE, cache: Path | None = None) -> Path:
+def control_plane(source: Path = SOURCE, cache: Path | None = None, modules: str = "go") -> Path:
     """Return the folder that holds `control-plane` and `kubectl`, building them at the first call.
 
-    `source` is the Go module. Raises BuildError.
+    `source` is the Go module; `modules` names the files with what it requires. Raises BuildError.
     """
     go, version = find_go()
-    files = [source / "go.mod", source / "go.sum", *sorted(source.glob("*.go"))]
+    required = [source / f"{modules}.mod", source / f"{modules}.sum"]
+    files = [*required, *sorted(source.glob("*.go"))]
     flags = _linker_flags(files[0].read_text(encoding="utf-8"))
     digest = hashlib.sha256(f"{version}\n{flags}\n{GO_FLAGS}\n".encode())
     for file in files:
@@ -69,7 +73,8 @@ def control_plane(source: Path = SOURCE, cache: Path | None = None) -> Path:
 
     def build(work: Path) -> None:
         program = work / "control-plane"
-        command = [go, "build", "-ldflags", flags, "-o", str(program), "."]
+        modfile = f"-modfile={required[0].name}"
+        command = [go, "build", modfile, "-ldflags", flags, "-o", str(program), "."]
         _run(command, "the control plane", GO_TIMEOUT_S, folder=source, environment=_for_go({}))
         (work / "kubectl").symlink_to(program.name)
 

@@ -29,6 +29,9 @@ def newer(lists, isr, entries):
 
 
 NEWER = newer(UNIONS, IN_SYNC, ENTRIES)
+_TAKEN_OVER = (partition(n, *ids, removing=(1,), isr=IN_SYNC[n]) for n, ids in enumerate(UNIONS))
+TAKEN_OVER = replace(AT_WORK, topics={"t": topic("t", *_TAKEN_OVER)})
+"""As Kafka from 2.4 on goes on with what an earlier one began."""
 DEAD = replace(AT_WORK, brokers=cluster(live=(1, 2)).brokers)
 NOW = StopRequest(at_once=True)
 BACK = requested((1, 2), (2, 1))

@@ -13,6 +13,7 @@ from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import TopicPartition
 
 NO_CANCEL_API = "Kafka before 2.4 has no API for it"
+BEGUN_BEFORE_API = "Kafka before 2.4 began it, and the API of later ones would take it back in part"
 """The `detail` of a wait: why brokers cannot cancel moves."""
 
 

@@ -11,6 +11,7 @@ list; *union* is of both. An *entry* is the partition's line in `/admin/reassign
 | union, or origin | for the target | OUTWARD: still to be cancelled |
 | union | none | OUTWARD: it runs, or was forgotten (2.3 and earlier) |
 | anything of these | for the origin | RETURNING: requested, not done yet |
+| union, and what is removed leaves the origin | none | RETURNING: it runs |
 | anything else, or the topic is gone | | LEFT: nothing of ours |
 | the topic cannot be read | | UNREADABLE: neither cancelled nor followed |
 
@@ -28,7 +29,7 @@ from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
 from poolkeeper.planning.run_state.gates.disks import TargetDisks, failed_dirs
 from poolkeeper.planning.run_state.gates.gates import min_insync
-from poolkeeper.planning.run_state.progress.move_progress import entries_of
+from poolkeeper.planning.run_state.progress.move_progress import entries_of, sets_out_from
 
 
 class ReturnState(StrEnum):
@@ -84,6 +85,8 @@ def _classify(move: Move, index: int, cluster: Cluster, entry: Replicas | None) 
         return ReturnState.RETURNING
     if entry not in (None, origin, target):
         return ReturnState.LEFT
+    if entry is None and _leaves(partition, origin) and not _leaves(partition, target):
+        return ReturnState.RETURNING
     # Up to 2.3 a growing list reads like its target while the new replica is still being copied.
     grown = partition.replicas == target and set(target) <= set(partition.isr or ())
     if partition.moving or (entry == target and not grown):
@@ -105,10 +108,15 @@ def _is_of_step(partition: Partition, origin: Replicas, target: Replicas) -> boo
     """Whether the list is one that the step, or its cancelling, makes."""
     live = set(partition.replicas)
     if partition.moving:
-        before = live - set(partition.adding)
-        after = live - set(partition.removing)
-        return before == set(origin) and after == set(target)
+        ends = _leaves(partition, origin) or _leaves(partition, target)
+        return ends and sets_out_from(partition, origin, target)
     return partition.replicas == target or live in (set(origin), set(origin) | set(target))
+
+
+def _leaves(partition: Partition, replicas: Replicas) -> bool:
+    """Whether these are left of a list that moves, in whatever order."""
+    left = set(partition.replicas) - set(partition.removing)
+    return partition.moving and left == set(replicas)
 
 
 def partition_of(move: Move, cluster: Cluster) -> Partition | None:

@@ -18,7 +18,8 @@ pass decides from the live state (`returns`):
 | OUT_OF_ORDER, and no request is there | requests the order of before (`RequestOrder`) |
 | anything else | waits, or is done |
 
-The first way is the brokers' API (2.4 and later): it changes nothing else, and can be repeated. The
+The first way is the brokers' API (2.4 and later): it changes nothing else, and can be repeated. It
+is not for what an earlier controller began: it would leave the union. The
 second replaces the request by one in which cancelled moves have their origin as the target and the
 others are as they were; in the same transaction the controller resigns. The next one takes the new
 request up, on every release, whether it finds the moves in topic nodes (2.4 and later) or nowhere
@@ -51,7 +52,7 @@ nothing is let go: a cancelled move loses its copies, which may be all that is l
 from collections.abc import Collection, Iterable
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import NO_CANCEL_API, Wait
+from poolkeeper.model.execution.waits import BEGUN_BEFORE_API, NO_CANCEL_API, Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.model.versions import records_moves
@@ -150,7 +151,7 @@ def failover_wait(at: RunSituation, moves: Iterable[int], why: str = "") -> Wait
     targets = {b for move in cancelled for b in move.target}
     lost = {b for move in cancelled for b in gates.lost_sources(at.view.cluster, move.name)}
     if at.asks_brokers and not cancel_candidates.brokers_can(at):
-        why = NO_CANCEL_API
+        why = BEGUN_BEFORE_API if cancel_candidates.is_taken_over(at) else NO_CANCEL_API
     return Wait(
         WaitReason.CANCEL_NEEDS_FAILOVER,
         partitions=tuple(move.name for move in cancelled),

@@ -28,18 +28,36 @@ def has_way(at: RunSituation) -> bool:
 
 def brokers_can(at: RunSituation) -> bool:
     """Whether the brokers can be asked to cancel moves, as far as is known."""
-    return at.asks_brokers and not any(_is_unrecorded(at, m, index) for m, index in at.run.step)
+    return at.asks_brokers and not any(_outgrows(at, m, index) for m, index in at.run.step)
+
+
+def is_taken_over(at: RunSituation) -> bool:
+    """Whether the request holds a move that Kafka before 2.4 began and a later one goes on with."""
+    return any(
+        _outgrows(at, m, index) and not _is_unrecorded(at, m, index) for m, index in at.run.step
+    )
+
+
+def _outgrows(at: RunSituation, m: int, index: int) -> bool:
+    """Whether more than the origin would be left if the brokers' API cancelled a move.
+
+    It takes off what the topic node says is added. That is nothing up to 2.3, and nothing where a
+    later controller took up what an earlier one had begun.
+    """
+    move = at.plan.moves[m]
+    partition = partition_of(move, at.view.cluster)
+    if partition is None:
+        return False
+    left = set(partition.replicas) - set(partition.adding)
+    return bool(left - set(move.path[index - 1])) and (
+        at.view.returns[m] in (ReturnState.OUTWARD, ReturnState.RETURNING)
+    )
 
 
 def _is_unrecorded(at: RunSituation, m: int, index: int) -> bool:
     """Whether a move runs without its topic node saying what is added: Kafka 2.3 and earlier."""
-    move = at.plan.moves[m]
-    partition = partition_of(move, at.view.cluster)
-    if partition is None or partition.moving:
-        return False
-    return bool(set(partition.replicas) - set(move.path[index - 1])) and (
-        at.view.returns[m] in (ReturnState.OUTWARD, ReturnState.RETURNING)
-    )
+    partition = partition_of(at.plan.moves[m], at.view.cluster)
+    return partition is not None and not partition.moving and _outgrows(at, m, index)
 
 
 def rollback_ending(at: RunSituation) -> Ending | None:
@@ -145,9 +163,12 @@ def lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
 
 
 def dead_origin(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
-    """Return the origin's dead brokers where these keep the list from returning (up to 2.3)."""
+    """Return the origin's dead brokers where these keep the list from returning.
+
+    That is up to 2.3, and where a later controller goes on with what an earlier one began.
+    """
     move = at.plan.moves[m]
-    if not _is_unrecorded(at, m, index):
+    if not _outgrows(at, m, index):
         return ()
     return tuple(b for b in move.path[index - 1] if b not in at.view.cluster.brokers)
 

@@ -44,6 +44,13 @@ def cluster_with(found: Partition | None, entry: tuple[int, ...] | None, **other
         pytest.param(PATH, live(3, 2, 1), (3, 2), S.OUTWARD, id="old-under-way"),
         pytest.param(PATH, live(3, 2, 1), None, S.OUTWARD, id="old-and-forgotten"),
         pytest.param(PATH, live(3, 2, 1), (1, 2), S.RETURNING, id="old-requested-back"),
+        pytest.param(PATH, live(3, 2, 1, removing=(1,)), (3, 2), S.OUTWARD, id="taken-over"),
+        pytest.param(
+            PATH, live(1, 2, 3, removing=(3,)), (1, 2), S.RETURNING, id="taken-over-and-back"
+        ),
+        pytest.param(
+            PATH, live(1, 2, 3, removing=(3,)), None, S.RETURNING, id="on-its-way-back-unrequested"
+        ),
         pytest.param(GROWTH, live(1, 2, 3, isr=(1, 2)), (1, 2, 3), S.OUTWARD, id="old-growing"),
         pytest.param(GROWTH, live(1, 2, 3), (1, 2, 3), S.ARRIVED, id="grown"),
         pytest.param(GROWTH, live(1, 2, 3), (1, 2), S.RETURNING, id="grown-and-requested-back"),

@@ -31,6 +31,7 @@ from unit.reconcile.cancelled import (
     LOST,
     NEWER,
     NOW,
+    TAKEN_OVER,
     UNIONS,
     at,
     cancel,
@@ -103,6 +104,14 @@ LATE = {"stage_deadline_s": 60, "roll_back_on_deadline": True, **ALLOWED}
         pytest.param(
             at(AT_WORK, stop=NOW, execution={}, brokers=True), None, id="old-brokers-cannot"
         ),
+        pytest.param(
+            at(TAKEN_OVER, stop=NOW, execution={}, brokers=True), None, id="they-would-leave-unions"
+        ),
+        pytest.param(
+            at(TAKEN_OVER, stop=NOW, brokers=True),
+            BeginReturn((0, 1), Ending.ROLLED_BACK),
+            id="taken-over-by-a-later-release",
+        ),
     ],
 )
 def test_what_is_cancelled(situation, decision):
@@ -162,6 +171,7 @@ def test_what_has_no_source_is_let_go_up_to_2_3(situation, decision):
         pytest.param(
             at(NEWER, returning=(0, 1), brokers=True), cancel(0, 1, brokers=True), id="by-brokers"
         ),
+        pytest.param(at(TAKEN_OVER, returning=(0, 1), brokers=True), cancel(0, 1), id="taken-over"),
         pytest.param(at(NEWER, returning=(1,)), cancel(1, returning=(1,)), id="the-other-goes-on"),
         pytest.param(
             at(NEWER_HALF, returning=(1,)),

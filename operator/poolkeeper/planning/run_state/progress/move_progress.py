@@ -20,6 +20,10 @@ in `/admin/reassign_partitions`.
 The journal is not asked which moves are done: what was lost with a process cannot be wrong here.
 The journal only tells whose step is in flight, which decides who may finish an orphan.
 
+A controller of 2.4 or later that takes up what one of 2.3 or earlier began, as in a rolling
+upgrade, begins anew from what it finds: the union. So it says that nothing is added, and what is
+removed.
+
 A union on 2.3 and earlier can be equal to Pi (a shrinking step) or to Pi+1 (a growing one): then
 the entry tells the two apart, and without one the step is repeated, which is harmless.
 """
@@ -172,13 +176,18 @@ def _requested_at(move: Move, entries: Entries) -> int:
 
 def _moving(move: Move, partition: Partition) -> MoveProgress:
     """2.4 and later: adding and removing tell which step it is."""
-    origin = frozenset(partition.replicas) - frozenset(partition.adding)
     removing = frozenset(partition.removing)
     target = tuple(r for r in partition.replicas if r not in removing)
     for i, (before, after) in enumerate(zip(move.path, move.path[1:], strict=False)):
-        if target == after and origin == frozenset(before):
+        if target == after and sets_out_from(partition, before, after):
             return MoveProgress(MoveState.IN_FLIGHT, i)
     return MoveProgress(MoveState.DIVERGED)
+
+
+def sets_out_from(partition: Partition, before: Replicas, after: Replicas) -> bool:
+    """Whether a partition that moves came from `before`, or from the union of it and `after`."""
+    origin = frozenset(partition.replicas) - frozenset(partition.adding)
+    return origin in (frozenset(before), frozenset(before) | frozenset(after))
 
 
 def _settled(move: Move, live: Replicas, entry: Replicas | None) -> MoveProgress:

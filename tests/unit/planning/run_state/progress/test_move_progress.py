@@ -60,6 +60,20 @@ def live(*replicas: int, **fields) -> Partition:
             PATH, live(4, 3, 2, 1), (3, 4), (MoveState.IN_FLIGHT, 0), id="old-union-with-entry"
         ),
         pytest.param(
+            PATH,
+            live(3, 4, 1, 2, removing=(1, 2)),
+            (3, 4),
+            (MoveState.IN_FLIGHT, 0),
+            id="old-union-that-a-newer-controller-took-over",
+        ),
+        pytest.param(
+            PATH,
+            live(3, 4, 5, 1, 2, removing=(5, 1, 2)),
+            (3, 4),
+            (MoveState.DIVERGED, -1),
+            id="somebody-else-s-union-taken-over",
+        ),
+        pytest.param(
             PATH, live(4, 3, 2, 1), None, (MoveState.ORPHANED, 0), id="old-union-without-entry"
         ),
         pytest.param(PATH, live(3, 4), (3, 4), (MoveState.ZOMBIE, 1), id="entry-for-what-is-live"),

@@ -5,6 +5,7 @@ with Ensemble.start(SandboxSpec(brokers=spread(3))) as ensemble:
     ensemble.kill_server(leader); ensemble.start_server(leader)
 """
 
+import re
 import signal
 import socket
 import time
@@ -34,13 +35,15 @@ class Ensemble(Sandbox):
             for i, n in enumerate(SERVERS)
         )
         self._servers: dict[int, Child] = {}
+        self.jars: dict[int, Path] = {}
+        """The class paths of servers that are of another release than the others."""
         self.witness = SERVERS[0]
         """The server whose transaction log is read; one that has never been away."""
 
     @property
     def zookeeper(self) -> str:
         """All servers' host:port."""
-        return ",".join(f"{settings.ADDRESS}:{self._ports[n]}" for n in SERVERS)
+        return ",".join(map(self.address, SERVERS))
 
     @property
     def connect(self) -> str:
@@ -51,11 +54,28 @@ class Ensemble(Sandbox):
         """Return the folder of the witness's transaction log."""
         return self._home(self.witness) / "version-2"
 
+    def set_release(self, server: int, kafka: str) -> None:
+        """Let a server be of the ZooKeeper that this release of Kafka brings, from its next start.
+
+        3.9.2 brings 3.8.4, and 2.8.2 brings 3.5.9.
+        """
+        cache, tools = artifacts.cache_folder(), artifacts.find_tools()
+        self.jars[server] = artifacts.class_path(kafka, cache, tools)
+
+    def address(self, server: int) -> str:
+        """A server's host:port."""
+        return f"{settings.ADDRESS}:{self._ports[server]}"
+
     def leader(self) -> int:
         """Return the server that leads, as soon as one does."""
         return until(
             lambda: next((n for n in SERVERS if b"Mode: leader" in self._asked(n)), 0), "a leader"
         )
+
+    def version(self, server: int) -> str:
+        """Return a server's version, such as 3.5.9; empty while it does not serve."""
+        found = re.match(rb"Zookeeper version: ([0-9.]+)", self._asked(server))
+        return found[1].decode() if found else ""
 
     def kill_server(self, server: int) -> None:
         """Kill a server at once."""
@@ -73,7 +93,13 @@ class Ensemble(Sandbox):
         config = home / "zoo.cfg"
         config.write_text(f"{text}initLimit=20\nsyncLimit=10\n{self._among}")
         command = settings.zookeeper_command(
-            *(self._java, self._server_jars, self.spec.zookeeper_heap_mib, config), archive=False
+            *(
+                self._java,
+                self.jars.get(server, self._server_jars),
+                self.spec.zookeeper_heap_mib,
+                config,
+            ),
+            archive=False,
         )
         log = home / "zookeeper.out"
         self._servers[server] = self._processes.start(f"zookeeper-{server}", command, log)

@@ -1,4 +1,4 @@
-"""Migrations on other ZooKeepers: the oldest server that is met, and an ensemble of three."""
+"""Other ZooKeepers: the oldest server that is met, and ensembles of three, also of two releases."""
 
 from pathlib import Path
 
@@ -6,8 +6,11 @@ import pytest
 
 from conditions import until
 from ensembles import SERVERS, Ensemble
+from poolkeeper.errors import Unavailable
+from poolkeeper.sandbox import SandboxSpec
+from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.session import Session
-from real.migrations import FAST, SLOW, Migration, migration
+from real.migrations import FAST, SLOW, Migration, migration, patient
 from real.support import HOLDER
 
 pytestmark = pytest.mark.soak
@@ -52,6 +55,32 @@ def test_an_ensemble_loses_its_leader_and_then_its_majority(kafka: str, tmp_path
             ended = executor.end(300)
             assert ended.code == 0, ended.out
         under_way.check(brokers=[3, 4, 5])
+
+
+def test_a_session_goes_to_an_older_server_in_a_rolling_upgrade() -> None:
+    """3.5 does not know bulk reads, which 3.6 and later are asked for."""
+    with Ensemble.start(SandboxSpec(session_timeout_max_ms=20_000)) as ensemble:
+        with patient(ensemble.zookeeper) as zookeeper:
+            for path in ("/kafka/brokers/ids", "/kafka/brokers/topics"):
+                zookeeper.ensure_path(path)
+        ensemble.kill_server(3)
+        ensemble.set_release(3, "2.8.2")
+        with Session.open(f"{ensemble.address(1)},{ensemble.address(3)}/kafka") as session:
+            assert session.server_version() == (3, 8)
+            ensemble.start_server(3)
+            until(lambda: ensemble.version(3) == "3.5.9", "the older server serves")
+            ensemble.kill_server(1)
+
+            def read() -> list[Node | None]:
+                try:
+                    return session.read_many(["/brokers/ids", "/absent"])
+                except Unavailable:
+                    return []  # the connection is lost, or was when it was sent
+
+            found = until(read, "the older server answers", timeout_s=15)
+            assert session.alive
+            assert session.server_version() == (3, 5)
+            assert found == [session.read("/brokers/ids"), None]
 
 
 def session_of_executor(under_way: Migration) -> int:

@@ -84,7 +84,8 @@ class Connection:
         self.rejected = False
         self.count = 0
         self.session_id = 0
-        self.server_version: tuple[int, int] | None = None
+        self._version: tuple[int, int] | None = None
+        self._version_count = 0
         self._changed = Event()
         self._callbacks: list[Callable[[], None]] = []
         self._closing = Lock()
@@ -92,9 +93,24 @@ class Connection:
         client.add_listener(self._on_state)
 
     @property
+    def server_version(self) -> tuple[int, int] | None:
+        """Major and minor version of the server, `None` if it does not tell.
+
+        Asked for once in each connection: servers are upgraded one by one, and a session that goes
+        from one to another may meet an older one. If that does not tell now, it is asked again.
+        """
+        if self._version_count != (count := self.count):
+            found = server_version(self.client)
+            if found is not None or self._version is None:
+                self._version, self._version_count = found, count
+            return found
+        return self._version
+
+    @property
     def has_multiread(self) -> bool:
         """Whether bulk reads may be sent: a server that does not know them ends the session."""
-        return self.server_version is not None and self.server_version >= multiread.SINCE
+        version = self.server_version
+        return version is not None and version >= multiread.SINCE
 
     def on_lost(self, callback: Callable[[], None]) -> None:
         """Call this from another thread when the session ends; it must not block."""
@@ -186,7 +202,6 @@ class Connector:
             if problem := self._problem(connection, address):
                 raise Unavailable(problem)
             connection.session_id = connection.client.client_id[0]
-            connection.server_version = server_version(connection.client)
         except BaseException:
             connection.close()
             raise

@@ -8,11 +8,11 @@ from poolkeeper.sandbox.servers import artifacts
 DEADLINE_S = 60
 
 
-def of_a_server(folder: Path, password: str) -> tuple[Path, Path]:
+def of_a_server(folder: Path, password: str, owner: str = "test") -> tuple[Path, Path]:
     """Return a key store of a server at 127.0.0.1, and its certificate for clients to trust."""
-    store, pem = folder / "server.p12", folder / "server.pem"
+    store, pem = folder / f"{owner}.p12", folder / f"{owner}.pem"
     common = ("-keystore", str(store), "-storepass", password, "-alias", "server")
-    name = ("-dname", "CN=test", "-ext", "san=ip:127.0.0.1")
+    name = ("-dname", f"CN={owner}", "-ext", "san=ip:127.0.0.1")
     _keytool("-genkeypair", "-keyalg", "RSA", *name, *common)
     _keytool("-exportcert", "-rfc", "-file", str(pem), *common)
     return store, pem

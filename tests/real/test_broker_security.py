@@ -7,6 +7,7 @@ import base64
 import hashlib
 import hmac
 import json
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +16,13 @@ import pytest
 from kazoo.client import KazooClient
 
 import certificates
+from conditions import until
 from poolkeeper.brokers.requests import BrokerClient
+from poolkeeper.cluster_connections import ClusterConnector
+from poolkeeper.controller.loops.broker_link import RETRY_S, BrokerLink
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.credentials import BrokerCredentials, Mechanism
-from poolkeeper.model.specs import Tls
+from poolkeeper.model.specs import BrokersSpec, KafkaClusterSpec, Tls, ZooKeeperSpec
 from poolkeeper.sandbox import Sandbox
 
 USER, PASSWORD, WRONG = "alice", "wonder-7", "wunder-7"
@@ -150,3 +154,46 @@ def test_a_server_of_another_name_is_not_trusted(
     server = listeners["SSL"].replace("127.0.0.1", "localhost")
     with pytest.raises(Unavailable, match="Hostname mismatch"):
         BrokerClient.open([server], None, Tls(ca=str(files[1])), SHORT_S)
+
+
+def test_a_certificate_that_one_broker_renews_is_trusted_once_the_secret_has_it(
+    fresh_kafka: Callable[..., Sandbox], tmp_path: Path
+) -> None:
+    store, old = certificates.of_a_server(tmp_path, PASSWORD)
+    renewed, new = certificates.of_a_server(tmp_path, PASSWORD, "renewed")
+    sandbox = fresh_kafka(brokers=2, settings=tuple(settings(store).items()))
+    server = _endpoints(sandbox, 1)["SSL"]
+    spec = KafkaClusterSpec(
+        *("c", ZooKeeperSpec(sandbox.connect)), BrokersSpec((server,), tls=Tls(secret="tls"))
+    )
+    secret = {"ca.crt": old.read_bytes()}
+    connector = ClusterConnector(lambda _: secret, tmp_path / "files", 10, SHORT_S)
+    link = BrokerLink(connector.connections(spec).brokers)
+
+    def silent() -> set[int]:
+        brokers = link.renew()
+        assert brokers is not None
+        found = set(brokers.sizes((1, 2), SHORT_S).failures)
+        brokers.versions({1, 2} - found, SHORT_S)
+        return found
+
+    try:
+        assert silent() == set()
+        shutil.copy(renewed, store)
+        sandbox.kill(2)
+        sandbox.start_broker(2)
+        assert silent() == {2}
+        secret["ca.crt"] += new.read_bytes()
+        until(lambda: not silent(), "the new certificate is trusted", 2 * RETRY_S + 30)
+    finally:
+        link.close()
+
+
+def _endpoints(sandbox: Sandbox, broker: int) -> dict[str, str]:
+    """Return host:port of each way to talk to a broker, by Kafka's name."""
+    client = KazooClient(sandbox.connect)
+    client.start(timeout=30)
+    body = json.loads(client.get(f"/brokers/ids/{broker}")[0])
+    client.stop()
+    client.close()
+    return dict(each.split("://") for each in body["endpoints"])

@@ -78,8 +78,18 @@ class BrokerClient:
 
     def __init__(self, client: KafkaAdminClient) -> None:
         self._client = client
-        self.is_refused = False
-        """Whether nobody of those who were asked last answered, or one refused the credentials."""
+        self._silent = False
+        self._refusing: set[int] = set()
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether another connection, with the Secrets of then, may reach more brokers.
+
+        Nobody of those who were asked last answered. Or a broker refused us when it was asked last,
+        as far as can be told: where credentials or certificates are checked, one that cannot be
+        connected to may have new ones.
+        """
+        return self._silent or bool(self._refusing)
 
     @classmethod
     def open(
@@ -287,7 +297,6 @@ class BrokerClient:
         """Ask side by side; return answers and failures by broker, in ascending order."""
         answers: dict[int, Answer] = {}
         failures: dict[int, str] = {}
-        refused = False
         deadline = time.monotonic() + deadline_s
         pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="brokers")
         asked = {
@@ -305,10 +314,19 @@ class BrokerClient:
                 answers[broker] = future.result()
             except (kafka_errors.KafkaError, Unavailable, OSError, RuntimeError) as error:
                 failures[broker] = connections.reason(error)
-                refused |= isinstance(error, kafka_errors.SaslAuthenticationFailedError)
+                if self._may_refuse_us(error):
+                    self._refusing.add(broker)
+        self._refusing.difference_update(answers)
         if answers or failures:
-            self.is_refused = refused or not answers
+            self._silent = not answers
         return answers, failures
+
+    def _may_refuse_us(self, error: Exception) -> bool:
+        """Whether a broker may not take our credentials, or we not its certificate."""
+        if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
+            return True
+        lost = (kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError)
+        return isinstance(error, lost) and self._client.config["security_protocol"] != "PLAINTEXT"
 
     def _logs(self, broker: int) -> BrokerLogs:
         # The library's own call asks for all topics' metadata first, once for every broker.

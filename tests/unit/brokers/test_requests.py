@@ -1,6 +1,7 @@
 import pytest
+from kafka import errors as kafka_errors
 
-from poolkeeper.brokers.requests import Setting, Versions, is_throttle_applied
+from poolkeeper.brokers.requests import BrokerClient, Setting, Versions, is_throttle_applied
 
 LEADER = "leader.replication.throttled.rate"
 FOLLOWER = "follower.replication.throttled.rate"
@@ -44,3 +45,55 @@ def test_whether_a_broker_has_taken_a_throttle_over(config, expected, answer):
 )
 def test_lowest_release(releases, lowest):
     assert Versions(releases, {}).lowest == lowest
+
+
+class Admin:
+    """A client of brokers that answer, or fail with these errors."""
+
+    def __init__(self, protocol: str, **errors: Exception) -> None:
+        self.config = {"security_protocol": protocol}
+        self.errors = {int(broker.removeprefix("b")): error for broker, error in errors.items()}
+
+    def get_broker_version_data(self, broker: int) -> object:
+        if broker in self.errors:
+            raise self.errors[broker]
+        return type("Told", (), {"broker_version_str": "3.9"})()
+
+
+UNTRUSTED = kafka_errors.KafkaConnectionError("Handshake failed")
+PAUSING = kafka_errors.NodeNotReadyError()
+
+
+@pytest.mark.parametrize(
+    ("admin", "refused"),
+    [
+        pytest.param(Admin("SSL"), False, id="all-answer"),
+        pytest.param(Admin("SSL", b2=UNTRUSTED), True, id="a-certificate-that-is-not-trusted"),
+        pytest.param(Admin("SASL_SSL", b2=PAUSING), True, id="while-the-library-pauses"),
+        pytest.param(Admin("PLAINTEXT", b2=PAUSING), False, id="nothing-is-checked"),
+        pytest.param(Admin("PLAINTEXT", b1=PAUSING, b2=PAUSING), True, id="nobody-answers"),
+        pytest.param(
+            Admin("SASL_PLAINTEXT", b2=kafka_errors.SaslAuthenticationFailedError()),
+            True,
+            id="a-wrong-password",
+        ),
+        pytest.param(
+            Admin("SSL", b2=kafka_errors.KafkaTimeoutError()), False, id="no-answer-in-time"
+        ),
+    ],
+)
+def test_whether_another_connection_may_reach_more(admin: Admin, refused: bool) -> None:
+    brokers = BrokerClient(admin)
+    brokers.versions((1, 2), 1)
+    assert brokers.is_refused is refused
+
+
+def test_who_refuses_does_so_until_it_answers() -> None:
+    admin = Admin("SSL", b2=UNTRUSTED)
+    brokers = BrokerClient(admin)
+    brokers.versions((1, 2), 1)
+    brokers.versions((1,), 1)
+    assert brokers.is_refused, "the other one was not asked"
+    admin.errors.clear()
+    brokers.versions((1, 2), 1)
+    assert not brokers.is_refused

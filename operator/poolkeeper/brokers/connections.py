@@ -144,6 +144,8 @@ def reason(error: BaseException) -> str:
             return "these credentials are not authorized for it"
         case kafka_errors.IncompatibleBrokerVersion():
             return "this version of Kafka does not support the request"
+        case kafka_errors.LogDirNotFoundError():
+            return "it has no such log directory"
         case kafka_errors.UnknownBrokerIdError():
             return "the other brokers do not know it"
         case kafka_errors.KafkaTimeoutError() | kafka_errors.RequestTimedOutError():

@@ -209,7 +209,7 @@ class BrokerClient:
         ):
             answer = self._client.alter_replica_log_dirs(asked)
         return {
-            TopicPartition(replica.topic, replica.partition): connections.reason(error)
+            TopicPartition(replica.topic, replica.partition): connections.reason(error())
             for replica, error in answer.items()
             if error is not kafka_errors.NoError
         }

@@ -1,7 +1,10 @@
+from typing import NamedTuple
+
 import pytest
 from kafka import errors as kafka_errors
 
 from poolkeeper.brokers.requests import BrokerClient, Setting, Versions, is_throttle_applied
+from poolkeeper.model.topology import TopicPartition
 
 LEADER = "leader.replication.throttled.rate"
 FOLLOWER = "follower.replication.throttled.rate"
@@ -47,12 +50,21 @@ def test_lowest_release(releases, lowest):
     assert Versions(releases, {}).lowest == lowest
 
 
+class KafkaReplica(NamedTuple):
+    topic: str
+    partition: int
+    broker: int
+
+
 class Admin:
     """A client of brokers that answer, or fail with these errors."""
 
     def __init__(self, protocol: str, **errors: Exception) -> None:
         self.config = {"security_protocol": protocol}
         self.errors = {int(broker.removeprefix("b")): error for broker, error in errors.items()}
+
+    def alter_replica_log_dirs(self, asked: dict) -> dict:
+        return {KafkaReplica(*name): kafka_errors.LogDirNotFoundError for name in asked}
 
     def get_broker_version_data(self, broker: int) -> object:
         if broker in self.errors:
@@ -97,3 +109,9 @@ def test_who_refuses_does_so_until_it_answers() -> None:
     admin.errors.clear()
     brokers.versions((1, 2), 1)
     assert not brokers.is_refused
+
+
+def test_why_a_broker_does_not_move_a_replica_is_told_in_words() -> None:
+    name = TopicPartition("t", 0)
+    refused = BrokerClient(Admin("PLAINTEXT")).move_log_dirs(1, {name: "/gone"})
+    assert refused == {name: "it has no such log directory"}

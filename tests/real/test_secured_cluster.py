@@ -48,8 +48,8 @@ REJECTED = "ZooKeeper rejected the credentials"
 NOT_ASKED = "the brokers are not asked"
 KEPT = {"mode": "Apply", "approval": {"policy": "Auto"}}
 OPERATOR = {"username": OPS, "password": OPS_PASSWORD, "scheme": "sasl"}
-MOVING_MIB = 2
-"""So much of each partition takes a minute at the rate of `SLOW`."""
+MOVING_MIB = 4
+"""So much of each partition takes two minutes at the rate of `SLOW`, longer than any retry."""
 
 
 @pytest.fixture(

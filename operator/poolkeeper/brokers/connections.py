@@ -26,6 +26,7 @@ from poolkeeper.model import addresses
 DEFAULT_PORT = 9092
 METADATA_AGE_MS = 10_000
 """The longest time until a broker that was added to the cluster is known."""
+LISTENING_S = 1.0
 TIMEOUTS = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
 FETCH_WAIT_MS = 500
 """How long a broker waits for records that are not there."""
@@ -203,6 +204,15 @@ class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it ha
         self.last_error = "it accepts connections, but does not answer in time"
         if self.config["sasl_mechanism"] is None:
             self.last_error += "; brokers that require credentials close connections without them"
+
+
+def is_listening(host: str, port: int) -> bool:
+    """Whether a broker accepts connections, whatever becomes of them; within `LISTENING_S`."""
+    try:
+        socket.create_connection((host, port), timeout=LISTENING_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _await_reachable(bootstrap: Sequence[str], deadline: float) -> None:

@@ -44,6 +44,7 @@ DEADLINE_S = 10.0
 AT_ONCE = 16
 RETRY_PAUSE_S = 0.1
 RETRIES = 5
+UNCONNECTED = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaConnectionError)
 _ANY_BROKER = -1
 
 
@@ -86,8 +87,8 @@ class BrokerClient:
         """Whether another connection, with the Secrets of then, may reach more brokers.
 
         Nobody of those who were asked last answered. Or a broker refused us when it was asked last,
-        as far as can be told: where credentials or certificates are checked, one that cannot be
-        connected to may have new ones.
+        as far as can be told: where credentials or certificates are checked, one that accepts
+        connections, and with which none comes about, may have new ones.
         """
         return self._silent or bool(self._refusing)
 
@@ -300,7 +301,7 @@ class BrokerClient:
         deadline = time.monotonic() + deadline_s
         pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="brokers")
         asked = {
-            broker: pool.submit(_retry_until, question, broker, deadline)
+            broker: pool.submit(self._ask, question, broker, deadline)
             for broker in sorted(set(brokers))
         }
         wait(asked.values(), timeout=deadline_s)
@@ -314,19 +315,27 @@ class BrokerClient:
                 answers[broker] = future.result()
             except (kafka_errors.KafkaError, Unavailable, OSError, RuntimeError) as error:
                 failures[broker] = connections.reason(error)
-                if self._may_refuse_us(error):
+                if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
                     self._refusing.add(broker)
         self._refusing.difference_update(answers)
         if answers or failures:
             self._silent = not answers
         return answers, failures
 
-    def _may_refuse_us(self, error: Exception) -> bool:
-        """Whether a broker may not take our credentials, or we not its certificate."""
-        if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
-            return True
-        lost = (kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError)
-        return isinstance(error, lost) and self._client.config["security_protocol"] != "PLAINTEXT"
+    def _ask(self, question: Callable[[int], Answer], broker: int, deadline: float) -> Answer:
+        try:
+            return _retry_until(question, broker, deadline)
+        except UNCONNECTED:
+            if self._may_refuse_us(broker):
+                self._refusing.add(broker)
+            raise
+
+    def _may_refuse_us(self, broker: int) -> bool:
+        """Whether an unconnected broker may not take our credentials, or we not its certificate."""
+        if self._client.config["security_protocol"] == "PLAINTEXT":
+            return False
+        known = self._client._manager.cluster.broker_metadata(broker)
+        return known is not None and connections.is_listening(known.host, known.port)
 
     def _logs(self, broker: int) -> BrokerLogs:
         # The library's own call asks for all topics' metadata first, once for every broker.
@@ -365,7 +374,7 @@ def _retry_until(question: Callable[[int], Answer], broker: int, deadline: float
     for _ in range(RETRIES):
         try:
             return question(broker)
-        except (kafka_errors.NodeNotReadyError, kafka_errors.KafkaConnectionError):
+        except UNCONNECTED:
             if time.monotonic() + RETRY_PAUSE_S > deadline:
                 raise
             time.sleep(RETRY_PAUSE_S)

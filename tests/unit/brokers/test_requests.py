@@ -1,3 +1,5 @@
+import socket
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -57,11 +59,16 @@ class KafkaReplica(NamedTuple):
 
 
 class Admin:
-    """A client of brokers that answer, or fail with these errors."""
+    """A client of brokers that answer, or fail with these errors; they listen at a port or none."""
 
-    def __init__(self, protocol: str, **errors: Exception) -> None:
+    def __init__(self, protocol: str, port: int = 1, **errors: Exception) -> None:
         self.config = {"security_protocol": protocol}
         self.errors = {int(broker.removeprefix("b")): error for broker, error in errors.items()}
+        self.host, self.port = "127.0.0.1", port
+        self._manager = self.cluster = self
+
+    def broker_metadata(self, broker: int) -> object:
+        return None if broker > 2 else self
 
     def alter_replica_log_dirs(self, asked: dict) -> dict:
         return {KafkaReplica(*name): kafka_errors.LogDirNotFoundError for name in asked}
@@ -74,34 +81,44 @@ class Admin:
 
 UNTRUSTED = kafka_errors.KafkaConnectionError("Handshake failed")
 PAUSING = kafka_errors.NodeNotReadyError()
+WRONG = kafka_errors.SaslAuthenticationFailedError()
+LATE = kafka_errors.KafkaTimeoutError()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A port at which somebody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
 
 
 @pytest.mark.parametrize(
-    ("admin", "refused"),
+    ("protocol", "listens", "errors", "refused"),
     [
-        pytest.param(Admin("SSL"), False, id="all-answer"),
-        pytest.param(Admin("SSL", b2=UNTRUSTED), True, id="a-certificate-that-is-not-trusted"),
-        pytest.param(Admin("SASL_SSL", b2=PAUSING), True, id="while-the-library-pauses"),
-        pytest.param(Admin("PLAINTEXT", b2=PAUSING), False, id="nothing-is-checked"),
-        pytest.param(Admin("PLAINTEXT", b1=PAUSING, b2=PAUSING), True, id="nobody-answers"),
+        pytest.param("SSL", True, {}, False, id="all-answer"),
+        pytest.param("SSL", True, {"b2": UNTRUSTED}, True, id="a-certificate-is-not-trusted"),
+        pytest.param("SASL_SSL", True, {"b2": PAUSING}, True, id="while-the-library-pauses"),
+        pytest.param("SSL", False, {"b2": PAUSING}, False, id="nobody-listens"),
+        pytest.param("SSL", True, {"b3": PAUSING}, False, id="nobody-knows-where"),
+        pytest.param("PLAINTEXT", True, {"b2": PAUSING}, False, id="nothing-is-checked"),
         pytest.param(
-            Admin("SASL_PLAINTEXT", b2=kafka_errors.SaslAuthenticationFailedError()),
-            True,
-            id="a-wrong-password",
+            *("PLAINTEXT", False, dict.fromkeys(("b1", "b2", "b3"), PAUSING), True),
+            id="nobody-answers",
         ),
-        pytest.param(
-            Admin("SSL", b2=kafka_errors.KafkaTimeoutError()), False, id="no-answer-in-time"
-        ),
+        pytest.param("SASL_PLAINTEXT", False, {"b2": WRONG}, True, id="a-wrong-password"),
+        pytest.param("SSL", True, {"b2": LATE}, False, id="no-answer-in-time"),
     ],
 )
-def test_whether_another_connection_may_reach_more(admin: Admin, refused: bool) -> None:
-    brokers = BrokerClient(admin)
-    brokers.versions((1, 2), 1)
+def test_whether_another_connection_may_reach_more(
+    port: int, protocol: str, listens: bool, errors: dict[str, Exception], refused: bool
+) -> None:
+    brokers = BrokerClient(Admin(protocol, port if listens else 1, **errors))
+    brokers.versions((1, 2, 3), 1)
     assert brokers.is_refused is refused
 
 
-def test_who_refuses_does_so_until_it_answers() -> None:
-    admin = Admin("SSL", b2=UNTRUSTED)
+def test_who_refuses_does_so_until_it_answers(port: int) -> None:
+    admin = Admin("SSL", port, b2=UNTRUSTED)
     brokers = BrokerClient(admin)
     brokers.versions((1, 2), 1)
     brokers.versions((1,), 1)

@@ -52,7 +52,7 @@ def test_it_takes_definitions_resources_and_the_chart(oldest: ControlPlane, tmp_
         timeout=60,
         check=True,
     ).stdout
-    taken = oldest.kubectl("apply", "-n", "demo", "-f", "-", input=rendered).stdout
+    taken = oldest.kubectl("apply", "-f", "-", input=rendered).stdout
     assert taken.count("validatingadmissionpolicy.admissionregistration.k8s.io/") >= 4
     for size, verdict in (("0Gi", 1), ("1.5Ti", 0)):
         spec = {"capacity": {"overrides": [{"ids": [1], "disk": size}]}}

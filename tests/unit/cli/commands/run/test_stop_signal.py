@@ -18,7 +18,10 @@ def exits() -> Queue[int]:
 
 @pytest.fixture
 def ended(exits: Queue[int]) -> Iterator[StopSignal]:
-    before = {number: signal.getsignal(number) for number in interrupts.heeded()}
+    """All signals end it, also where who starts the tests ignores one, as `nohup` does."""
+    before = {number: signal.getsignal(number) for number in interrupts.NUMBERS}
+    for number in interrupts.NUMBERS:
+        signal.signal(number, signal.SIG_DFL)
     yield StopSignal(exit_after_s=0.1, exit_process=exits.put)
     for number, handler in before.items():
         signal.signal(number, handler)

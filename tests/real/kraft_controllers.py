@@ -58,7 +58,9 @@ class KraftController:
         with kazoo(sandbox.connect) as client:
             cluster = json.loads(client.get("/cluster/id")[0])["id"]
         command = (*java, "-cp", f"{jars}/*")
-        _run(*command, "kafka.tools.StorageTool", "format", "-t", cluster, "-c", str(config))
+        # An id may begin with `-`: as a word of its own it would be an option.
+        named = f"--cluster-id={cluster}"
+        _run(*command, "kafka.tools.StorageTool", "format", named, "-c", str(config))
         with (folder / "kraft.log").open("wb") as log:
             process = subprocess.Popen(
                 [*command, "kafka.Kafka", str(config)], stdout=log, stderr=subprocess.STDOUT

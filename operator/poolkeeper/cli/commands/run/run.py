@@ -3,6 +3,7 @@
 import _thread
 import os
 import signal
+import time
 from collections.abc import Callable
 from threading import Event
 from types import FrameType
@@ -89,5 +90,5 @@ class StopSignal:
 
     def _bring_to_an_end(self) -> None:
         self.event.set()
-        never = Event()
-        interrupts.exit_unless(never, self._exit_after_s, lambda: self._exit_process(self.code))
+        time.sleep(self._exit_after_s)
+        self._exit_process(self.code)

@@ -121,6 +121,8 @@ def _cases(size: int) -> Iterator[tuple[str, Desired, Cluster]]:
     yield "… with topicReplicas", clusters.desired(64, TOPICS), grown
     yield "drain and even", clusters.desired(60, drain=fullest), settled
     yield "drain alone", clusters.desired(60, goals=(), drain=fullest), settled
+    yield "a replica less", clusters.lowered(settled), settled
+    yield "… with topicReplicas", clusters.lowered(settled, TOPICS), settled
     yield "weights", clusters.desired(60, capacity_of=clusters.weights(60)), settled
     yield "two pools, strays", clusters.two_pools(pools), pools
     full = clusters.disks(settled)

@@ -98,6 +98,18 @@ def desired(brokers: int, goals: tuple[Goal, ...] = COUNTS, **pool: object) -> D
     return Desired(_spec("all"), (replace(whole, **pool),))  # type: ignore[arg-type]
 
 
+def lowered(cluster: Cluster, goals: tuple[Goal, ...] = COUNTS) -> Desired:
+    """One pool in which every topic has one replica of each partition less than it has."""
+    pool = ResourcePoolSpec("all", "bench", tuple(sorted(cluster.brokers)), goals=goals)
+    factors = {name: len(topic.partitions[0].replicas) for name, topic in cluster.topics.items()}
+    specs = tuple(
+        TopicSpec(name, "bench", name, "all", replication_factor=factor - 1)
+        for name, factor in sorted(factors.items())
+        if factor > 1
+    )
+    return Desired(_spec("all"), (pool,), specs)
+
+
 def two_pools(cluster: Cluster, goals: tuple[Goal, ...] = COUNTS) -> Desired:
     """Brokers 1 to 42 and the others; every fifth topic shall live in the smaller pool.
 

@@ -11,8 +11,9 @@ For each partition:
 - A partition that has no source to copy from stays as it is.
 
 Nearly all rows need none of this, and comparing columns recognises them. The same holds for rows
-that only lose or gain replicas while the others stay, with enough brokers and one replica per rack.
-The rest is settled one by one.
+that only lose or gain replicas while the others stay, with enough brokers and one replica per rack,
+and for rows of a lower replication factor whose replicas may all stay (`lowered_factors`). The rest
+is settled one by one.
 """
 
 from collections import Counter
@@ -24,6 +25,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import RackPolicy
+from poolkeeper.planning.constraints.lowered_factors import kept_lists, lowered_rows
 from poolkeeper.planning.constraints.racks import (
     Spread,
     as_found,
@@ -97,24 +99,29 @@ def _open(problem: PoolProblem, load: Ints) -> OpenSlots:
     work = _needs_work(problem, tuple(spreads), spread_of)
     simple = _simple_rows(problem, work, tuple(spreads), spread_of)
     forced += _open_simple(problem, simple, lists)
+    settled = lowered_rows(problem)
+    lists[settled] = kept_lists(problem, np.flatnonzero(settled))
+    crooked = settled.copy()
+    crooked[settled] = _uneven(problem, lists[settled], tuple(spreads), spread_of[settled])
     uneven = whole_but_uneven(problem, work & ~simple)
     if problem.pool.rack_policy is RackPolicy.AS_FOUND:
-        _widen(problem, uneven, plain, spreads, spread_of)
+        _widen(problem, lists, uneven | crooked, plain, spreads, spread_of)
     else:
         forced_by_racks += _open_uneven(problem, uneven, plain, lists, relative)
+        settled &= ~crooked
     forced += forced_by_racks
-    for row in np.flatnonzero(work & ~simple & ~uneven):
+    for row in np.flatnonzero(work & ~simple & ~settled & ~uneven):
         case = _Case(problem, int(row), relative, capacity)
-        settled = case.settle()
+        found = case.settle()
         lists[row] = NONE
-        lists[row, : len(settled.slots)] = settled.slots
-        for position, broker in enumerate(settled.slots):
-            immovable[row, position] = broker >= 0 and broker in settled.immovable
-            stuck[row, position] = broker in settled.stuck
-        immovable[row, len(settled.slots) :] = False
-        spread_of[row] = spreads.setdefault(settled.spread, len(spreads))
-        brokerless[row], forced[row] = settled.brokerless, settled.forced
-        forced_by_racks[row] = settled.forced_by_racks
+        lists[row, : len(found.slots)] = found.slots
+        for position, broker in enumerate(found.slots):
+            immovable[row, position] = broker >= 0 and broker in found.immovable
+            stuck[row, position] = broker in found.stuck
+        immovable[row, len(found.slots) :] = False
+        spread_of[row] = spreads.setdefault(found.spread, len(spreads))
+        brokerless[row], forced[row] = found.brokerless, found.forced
+        forced_by_racks[row] = found.forced_by_racks
     stays = immovable
     if problem.hold.any():
         on_hold = problem.hold[:, None]
@@ -137,15 +144,22 @@ def _open(problem: PoolProblem, load: Ints) -> OpenSlots:
 def _needs_work(problem: PoolProblem, spreads: tuple[Spread, ...], spread_of: Ints) -> Bools:
     held = count_slots(problem.lists >= 0)
     touched = any_slot(problem.leaves | problem.immovable)
+    work: Bools = (held != problem.rf) | touched
+    return work | _uneven(problem, problem.lists, spreads, spread_of)
+
+
+def _uneven(
+    problem: PoolProblem, lists: Ints, spreads: tuple[Spread, ...], spread_of: Ints
+) -> Bools:
+    """By list, whether it is outside its spread."""
     strict = np.array([s.strict for s in spreads] or [True])
-    uneven = np.zeros(len(problem), dtype=bool)
-    uneven[crowded_rows(problem, problem.lists)] = True
+    uneven = np.zeros(len(lists), dtype=bool)
+    uneven[crowded_rows(problem, lists)] = True
     # With more than one replica per rack, "two in one rack" is not the only uneven spread.
     for number in np.flatnonzero(~strict):
         same = np.flatnonzero(spread_of == number)
-        uneven[same] = _uneven_rows(problem, same, spreads[number])
-    work: Bools = (held != problem.rf) | touched | uneven
-    return work
+        uneven[same] = _uneven_rows(problem, lists[same], spreads[number])
+    return uneven
 
 
 def _simple_rows(
@@ -205,6 +219,7 @@ def _open_uneven(
 
 def _widen(
     problem: PoolProblem,
+    lists: Ints,
     uneven: Bools,
     plain: Mapping[int, Spread],
     spreads: dict[Spread, int],
@@ -213,7 +228,7 @@ def _widen(
     """Bound these rows by the spread that their own racks widen, in place."""
     for factor, even in plain.items():
         rows = np.flatnonzero(uneven & (problem.rf == factor))
-        racks = np.sort(problem.brokers.rack[problem.lists[rows, :factor]], axis=1)
+        racks = np.sort(problem.brokers.rack[lists[rows, :factor]], axis=1)
         number: dict[tuple[int, ...], int] = {}
         for row, held in zip(rows.tolist(), map(tuple, racks.tolist()), strict=True):
             known = number.get(held)
@@ -223,11 +238,11 @@ def _widen(
             spread_of[row] = known
 
 
-def _uneven_rows(problem: PoolProblem, rows: Ints, even: Spread) -> Bools:
+def _uneven_rows(problem: PoolProblem, lists: Ints, even: Spread) -> Bools:
     racks = len(problem.brokers.rack_names)
-    counts = np.zeros((len(rows), racks), dtype=np.int64)
-    for slot in range(problem.lists.shape[1]):
-        brokers = problem.lists[rows, slot]
+    counts = np.zeros((len(lists), racks), dtype=np.int64)
+    for slot in range(lists.shape[1]):
+        brokers = lists[:, slot]
         there = np.flatnonzero(brokers >= 0)
         np.add.at(counts, (there, problem.brokers.rack[brokers[there]]), 1)
     outside = (counts > np.array(even.high)) | (counts < np.array(even.low))

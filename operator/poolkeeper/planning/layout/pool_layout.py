@@ -30,6 +30,8 @@ from poolkeeper.planning.goals.optimizer import (
     Optimization,
     optimize,
 )
+from poolkeeper.planning.goals.topic_counts import topic_bands
+from poolkeeper.planning.layout.dropped_replicas import DropTargets, choose_dropped
 from poolkeeper.planning.layout.leaders import Leadership, choose_leaders
 from poolkeeper.planning.layout.replication_factor import raise_factors
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
@@ -231,6 +233,7 @@ def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -
     share = share_of(problem, opened, capacity)
     goals = _goals(problem) if balance else []
     first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
+    opened = choose_dropped(problem, opened, _drop_targets(problem, opened, share))
     if first and opened.forced_by_racks.any():
         opened = choose_givers(problem, opened, held, band(share, first, half=True))
     heavy = next((g for g in goals if g.kind in WEIGHTED_GOALS), None)
@@ -242,6 +245,22 @@ def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -
     leaders = next((g for g in problem.pool.goals if g.kind is GoalKind.LEADERS), None)
     leadership = choose_leaders(problem, optimization.lists, leaders, balance=balance)
     return Layout(problem, opened, placement, optimization, leadership, capacity, balance)
+
+
+def _drop_targets(problem: PoolProblem, opened: OpenSlots, share: Floats) -> DropTargets:
+    """Half of each band; brokers that have no goal for their replicas come to their share."""
+    declared = {goal.kind: goal for goal in problem.pool.goals}
+    replicas = declared.get(GoalKind.REPLICAS, Goal(GoalKind.REPLICAS, count=1))
+    target = band(share, replicas, half=True)
+    topics = declared.get(GoalKind.TOPIC_REPLICAS)
+    if topics is None:
+        return DropTargets(target)
+    movable = share - problem.background_load.replicas
+    lists = np.maximum(opened.lists, NONE)
+    _, narrow = topic_bands(problem, lists, movable, topics)
+    order = [*declared, GoalKind.REPLICAS]
+    first = order.index(topics.kind) < order.index(GoalKind.REPLICAS)
+    return DropTargets(target, narrow, topics_first=first)
 
 
 def _goals(problem: PoolProblem) -> list[Goal]:

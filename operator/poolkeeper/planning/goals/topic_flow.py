@@ -3,8 +3,9 @@
 `topic_targets` says how many replicas of each topic every broker should end with. Replicas above
 these numbers are dealt, within each topic, to the brokers that lack some. The smallest replicas go
 first (or replicas of all sizes, where bytes are a goal too), from rack to the same rack if
-possible, else to any rack without a replica of the partition. What cannot be dealt like this is
-left to `topic_spread`.
+possible, else to any rack without a replica of the partition. Where brokers hold the same
+partitions, a broker that lacks some takes each of these from one of them only, so the others offer
+the next larger ones in the next pass. What cannot be dealt like this is left to `topic_spread`.
 """
 
 import numpy as np
@@ -19,6 +20,7 @@ from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _TURNS = 64
+_PASSES_MAX = 16
 
 
 def route_topics(
@@ -56,10 +58,13 @@ def _move_surplus(
     lists = lists.copy()
     rack = problem.brokers.rack
     bounds = bounds_of(opened, np.arange(len(opened.spreads)), len(problem.brokers.rack_names))
-    for smallest in (True, False):
-        here = np.where(movable, lists, NONE)
-        surplus = replicas_by_topic(problem, here) - target
-        row, slot = _givers(problem, here, surplus, smallest=smallest, all_sizes=all_sizes)
+    untried = movable.copy()
+    surplus = replicas_by_topic(problem, np.where(movable, lists, NONE)) - target
+    for _ in range(_PASSES_MAX):
+        row, slot = _givers(problem, np.where(untried, lists, NONE), surplus, all_sizes=all_sizes)
+        if not len(row):
+            break
+        untried[row, slot] = False
         topic, taker = np.nonzero(surplus < 0)
         order = ordered_by(taker, rack[taker], topic)
         lacking = -surplus[topic, taker][order]
@@ -73,23 +78,26 @@ def _move_surplus(
             at = fits.nonzero()[0]
             # One replica of a partition moves per turn.
             at = at[np.sort(np.unique(row[at], return_index=True)[1])]
-            lists[row[at], slot[at]] = taker[receiver[at]]
+            gone = row[at], slot[at]
+            np.add.at(surplus, (problem.topic[row[at]], lists[gone]), -1)
+            np.add.at(surplus, (topic[receiver[at]], taker[receiver[at]]), 1)
+            lists[gone] = taker[receiver[at]]
             topic, taker = np.delete(topic, receiver[at]), np.delete(taker, receiver[at])
             row, slot = np.delete(row, at), np.delete(slot, at)
     return lists
 
 
 def _givers(
-    problem: PoolProblem, lists: Ints, surplus: Ints, *, smallest: bool, all_sizes: bool
+    problem: PoolProblem, lists: Ints, surplus: Ints, *, all_sizes: bool
 ) -> tuple[Ints, Ints]:
     """The (row, slot) of each surplus replica by (topic, broker), in order of racks."""
-    gives = (lists >= 0) & (surplus > 0)[problem.topic[:, None], lists]
-    place = np.flatnonzero(gives)
-    row, slot = np.divmod(place, lists.shape[1])
-    broker = lists.ravel()[place]
-    size = problem.mib[row] if smallest else -problem.mib[row]
+    some = np.flatnonzero(any_slot(surplus > 0)[problem.topic])
+    here = lists[some]
+    gives = (here >= 0) & (surplus > 0)[problem.topic[some, None], here]
+    at, slot = np.nonzero(gives)
+    row, broker = some[at], here[at, slot]
     # Places ascend, so that of equal ones the first row and its first slot come first.
-    order = ordered_by(size, broker, problem.brokers.rack[broker], problem.topic[row])
+    order = ordered_by(problem.mib[row], broker, problem.brokers.rack[broker], problem.topic[row])
     row, slot, broker = row[order], slot[order], broker[order]
     key = problem.topic[row] * surplus.shape[1] + broker
     begin = np.flatnonzero(np.diff(key, prepend=-1))

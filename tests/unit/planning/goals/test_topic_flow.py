@@ -1,6 +1,9 @@
 """Replicas of topics by one flow: as few moves as any, whatever else the plan evens out."""
 
+import random
 from collections import Counter
+
+import pytest
 
 from poolkeeper.model.specs import Goal, GoalKind
 from unit.planning.test_goals import COUNTS, MIB, cluster, desired, lawful
@@ -28,3 +31,25 @@ def test_where_racks_forbid_it_a_third_broker_takes_one_and_gives_another() -> N
     held = Counter(broker for p in topic.partitions for broker in p.replicas)
     assert set(held.values()) <= {1, 2}
     assert sorted(held) == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(("topics", "partitions"), [(1, 400), (2, 200), (8, 50)])
+def test_a_broker_that_joins_gets_the_small_replicas_of_every_topic(
+    topics: int, partitions: int
+) -> None:
+    # Of three brokers that hold the same small partition one gives it; others must not give large
+    # ones for that.
+    dice = random.Random(7)
+    sizes = [[int(dice.paretovariate(1.5) * 50) for _ in range(partitions)] for _ in range(topics)]
+    lists = [
+        [(tuple(1 + (p + r) % 5 for r in range(3)), size) for p, size in enumerate(some)]
+        for some in sizes
+    ]
+    seen = cluster(6, *lists)
+    copied = []
+    for goals in (COUNTS, TOPICS):
+        plan, _ = lawful(desired(seen, goals), seen)
+        (proof,) = plan.certificates
+        assert proof.replica_moves == proof.replica_moves_lower_bound == 200
+        copied.append(proof.bytes)
+    assert copied[1] <= 1.1 * copied[0]

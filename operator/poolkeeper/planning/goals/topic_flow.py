@@ -41,8 +41,22 @@ def route_topics(
     """
     start = np.where(any_slot(opened.lists == OPEN)[:, None], lists, opened.lists)
     movable = (start >= 0) & problem.eligible[start] & ~opened.stays
-    target = target_counts(problem, start, movable, topics, brokers, all_sizes=all_sizes)
-    return _move_surplus(problem, opened, start, movable, target, all_sizes=all_sizes)
+    added = _added(problem, opened, start)
+    target = target_counts(
+        problem, start, movable, topics, brokers, all_sizes=all_sizes, added=added
+    )
+    return _move_surplus(problem, opened, start, movable, target, added, all_sizes=all_sizes)
+
+
+def _added(problem: PoolProblem, opened: OpenSlots, lists: Ints) -> Bools | None:
+    """Replicas that fill open slots, copied wherever they go; `None` if there are none."""
+    row = np.flatnonzero(any_slot(opened.lists == OPEN))
+    if not len(row):
+        return None
+    added = np.zeros(lists.shape, dtype=bool)
+    found = (lists[row, :, None] == problem.lists[row, None, :]).any(axis=2)
+    added[row] = (lists[row] >= 0) & ~found
+    return added
 
 
 def _move_surplus(
@@ -51,6 +65,7 @@ def _move_surplus(
     lists: Ints,
     movable: Bools,
     target: Ints,
+    added: Bools | None,
     *,
     all_sizes: bool,
 ) -> Ints:
@@ -61,7 +76,8 @@ def _move_surplus(
     untried = movable.copy()
     surplus = replicas_by_topic(problem, np.where(movable, lists, NONE)) - target
     for _ in range(_PASSES_MAX):
-        row, slot = _givers(problem, np.where(untried, lists, NONE), surplus, all_sizes=all_sizes)
+        here = np.where(untried, lists, NONE)
+        row, slot = _givers(problem, here, surplus, added, all_sizes=all_sizes)
         if not len(row):
             break
         untried[row, slot] = False
@@ -88,7 +104,7 @@ def _move_surplus(
 
 
 def _givers(
-    problem: PoolProblem, lists: Ints, surplus: Ints, *, all_sizes: bool
+    problem: PoolProblem, lists: Ints, surplus: Ints, added: Bools | None, *, all_sizes: bool
 ) -> tuple[Ints, Ints]:
     """The (row, slot) of each surplus replica by (topic, broker), in order of racks."""
     some = np.flatnonzero(any_slot(surplus > 0)[problem.topic])
@@ -97,7 +113,10 @@ def _givers(
     at, slot = np.nonzero(gives)
     row, broker = some[at], here[at, slot]
     # Places ascend, so that of equal ones the first row and its first slot come first.
-    order = ordered_by(problem.mib[row], broker, problem.brokers.rack[broker], problem.topic[row])
+    size = problem.mib[row]
+    if added is not None:
+        size = np.where(added[row, slot], NONE, size)
+    order = ordered_by(size, broker, problem.brokers.rack[broker], problem.topic[row])
     row, slot, broker = row[order], slot[order], broker[order]
     key = problem.topic[row] * surplus.shape[1] + broker
     begin = np.flatnonzero(np.diff(key, prepend=-1))

@@ -4,9 +4,11 @@
 
 Mostly all bands can be met, those of topics and those of brokers. What a (topic, broker) must hold
 in any case is left out of the network then. An arc stands for what it may hold besides: what it has
-keeps its place, and each replica that it gets costs one move. Where a broker may give one of
-several topics, the topic goes whose next replica there is the smallest, which costs less than any
-move. The result has no replica outside a band, so it is the best of all with the fewest moves.
+keeps its place, and each replica that it gets costs one move. A replica that is copied in any case,
+as its slot was open, has no place to keep, so it costs the same wherever it goes. Where a broker
+may give one of several topics, the topic goes whose next replica there is the smallest, which costs
+less than any move. The result has no replica outside a band, so it is the best of all with the
+fewest moves.
 
 If no such flow exists, or replicas of all sizes shall go, another network is solved, in which the
 arcs of a (topic, broker) are tiers: below the topic's band each replica is rewarded and above it
@@ -39,11 +41,13 @@ _LARGE = 0.95
 class _MovableCounts:
     """Movable replicas by (topic, eligible broker): what is there, and what may be.
 
+    `held`: those of `free` that cost a move if they go elsewhere.
     `most`: what there may be at all; `low` and `high` bound it if all bands are met.
     `least`, `enough`: by broker, how many the band of replicas wants.
     """
 
     free: Ints
+    held: Ints
     low: Ints
     high: Ints
     most: Ints
@@ -59,26 +63,30 @@ def target_counts(
     brokers: Band,
     *,
     all_sizes: bool,
+    added: Bools | None = None,
 ) -> Ints:
     """The wanted number of movable replicas by (topic, broker).
 
-    `movable`: which replicas of these lists may move.
+    `movable`: which replicas of these lists may move. `added`: which of all are copied in any case.
     `all_sizes`: replicas of all sizes go, so that no topic is preferred.
     """
     eligible = np.flatnonzero(problem.eligible)
     free = replicas_by_topic(problem, np.where(movable, lists, NONE))
+    old = movable if added is None else movable & ~added
+    held = free if added is None else replicas_by_topic(problem, np.where(old, lists, NONE))
     staying = replicas_by_topic(problem, np.where(movable, NONE, lists))[:, eligible]
     most = np.bincount(problem.topic, minlength=len(problem.topics))[:, None] - staying
     low = np.clip(topics.low[:, eligible] - staying, 0, most)
     high = np.clip(topics.high[:, eligible] - staying, low, most)
     other = problem.background_load.replicas[eligible] + staying.sum(axis=0)
     least, enough = (np.maximum(end[eligible] - other, 0) for end in (brokers.low, brokers.high))
-    wanted = _MovableCounts(free[:, eligible], low, high, most, least, enough)
+    counts = free[:, eligible], held[:, eligible]
+    wanted = _MovableCounts(*counts, low, high, most, least, enough)
     inside = None
     if not all_sizes:
-        above = np.zeros_like(free)
-        above[:, eligible] = np.maximum(wanted.free - high, 0)
-        size = _next_size(problem, lists, movable, free, above)[:, eligible]
+        above = np.zeros_like(held)
+        above[:, eligible] = np.maximum(wanted.held - high, 0)
+        size = _next_size(problem, lists, old, held, above)[:, eligible]
         inside = _inside_bands(wanted, size)
     target = np.zeros_like(free)
     target[:, eligible] = _near_bands(wanted) if inside is None else inside
@@ -113,7 +121,7 @@ def _inside_bands(wanted: _MovableCounts, size: Ints) -> Ints | None:
     supply = every - low.sum(axis=1)
     if (supply < 0).any() or (every > high.sum(axis=1)).any():
         return None
-    kept = np.clip(wanted.free, low, high)
+    kept = np.clip(wanted.held, low, high)
     network = Network()
     topic, broker = network.add_nodes(len(low)), network.add_nodes(low.shape[1])
     sink = network.add_nodes(1)
@@ -124,9 +132,9 @@ def _inside_bands(wanted: _MovableCounts, size: Ints) -> Ints | None:
         of, at = np.nonzero(capacity > 0)
         block = network.add_arcs(topic[of], broker[at], capacity[of, at], cost[of, at])
         arcs.append((block, of, at))
-    held, total = low.sum(axis=0), int(supply.sum())
-    least, enough = (np.maximum(end - held, 0) for end in (wanted.least, wanted.enough))
-    if (held > wanted.enough).any():
+    in_any_case, total = low.sum(axis=0), int(supply.sum())
+    least, enough = (np.maximum(end - in_any_case, 0) for end in (wanted.least, wanted.enough))
+    if (in_any_case > wanted.enough).any():
         return None
     into = np.repeat(sink, len(broker))
     outside = 2 * (len(broker) + 2) * move
@@ -144,14 +152,14 @@ def _inside_bands(wanted: _MovableCounts, size: Ints) -> Ints | None:
 
 def _near_bands(wanted: _MovableCounts) -> Ints:
     """The counts as near to all bands as possible, with the fewest moves."""
-    free, low, high, most = wanted.free, wanted.low, wanted.high, wanted.most
+    held, low, high, most = wanted.held, wanted.low, wanted.high, wanted.most
     network = Network()
-    topic = network.add_nodes(len(free))
-    broker = network.add_nodes(free.shape[1])
+    topic = network.add_nodes(len(held))
+    broker = network.add_nodes(held.shape[1])
     sink = network.add_nodes(1)
-    kept_low = np.minimum(free, low)
-    kept_high = np.clip(free, low, high)
-    kept_most = np.clip(free, high, most)
+    kept_low = np.minimum(held, low)
+    kept_high = np.clip(held, low, high)
+    kept_most = np.clip(held, high, most)
     tiers = (
         (kept_low, -_OUTSIDE),
         (low - kept_low, 1 - _OUTSIDE),
@@ -164,17 +172,17 @@ def _near_bands(wanted: _MovableCounts) -> Ints:
     for capacity, cost in tiers:
         of, at = np.nonzero(capacity > 0)
         arcs.append((network.add_arcs(topic[of], broker[at], capacity[of, at], cost), of, at))
-    everything = int(free.sum())
-    into = np.repeat(sink, free.shape[1])
+    everything = int(wanted.free.sum())
+    into = np.repeat(sink, held.shape[1])
     network.add_arcs(broker, into, np.minimum(wanted.least, everything), -_UNEVEN)
     between = np.clip(wanted.enough - wanted.least, 0, everything)
     network.add_arcs(broker, into, between, 0)
     network.add_arcs(broker, into, everything, _UNEVEN)
     supply = np.zeros(network.nodes, dtype=np.int64)
-    supply[topic] = free.sum(axis=1)
+    supply[topic] = wanted.free.sum(axis=1)
     supply[sink] = -everything
     flow = network.solve(supply)
-    target = np.zeros_like(free)
+    target = np.zeros_like(held)
     for block, of, at in arcs:
         np.add.at(target, (of, at), flow[block])
     return target

@@ -2,7 +2,7 @@
 
 import pytest
 
-from unit.planning.placement.test_rack_givers import mended
+from unit.planning.layout.test_rack_givers import mended
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 

@@ -3,7 +3,7 @@
 Of all that may stay, one after another is dropped from the rack that holds most of them. So what is
 kept is as even as dropping alone can make it: c replicas in a rack become no fewer while another
 rack holds more. Among equals a leader stays, and the last of the list goes. Which of these equals
-goes is settled again once it is known what brokers should hold (`layout.dropped_replicas`).
+goes is settled again once it is known what brokers should hold (`layout.leaving_replicas`).
 """
 
 import numpy as np

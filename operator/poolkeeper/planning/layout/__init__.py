@@ -3,7 +3,7 @@
 In comes a PoolProblem; out goes a Layout: the replica rows wanted, and what they were before.
 
 Read `pool_layout` (one pool), `replication_factor` (whose is raised where not all can be),
-`dropped_replicas` (which replica goes where it is lowered),
+`leaving_replicas` (which replicas leave where there is a choice),
 `leaders` (preferred leaders by reordering alone), `changes` (what differs, and why), of which
 `balance_causes` tells what balance mends, `all_pools` (pools in turn, new partitions included),
 `known_layouts` (which need not be laid out again).

@@ -21,7 +21,7 @@ from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import BoundedGroup, band, shares
 from poolkeeper.planning.constraints.capacity import CapacityBounds
-from poolkeeper.planning.constraints.evictions import OpenSlots, open_slots
+from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots, open_slots
 from poolkeeper.planning.constraints.measures import measure_of, replica_measure
 from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.optimizer import (
@@ -31,11 +31,10 @@ from poolkeeper.planning.goals.optimizer import (
     optimize,
 )
 from poolkeeper.planning.goals.topic_counts import topic_bands
-from poolkeeper.planning.layout.dropped_replicas import DropTargets, choose_dropped
 from poolkeeper.planning.layout.leaders import Leadership, choose_leaders
+from poolkeeper.planning.layout.leaving_replicas import KeptTargets, choose_dropped, choose_givers
 from poolkeeper.planning.layout.replication_factor import raise_factors
 from poolkeeper.planning.placement.broker_choice import mib_by_broker
-from poolkeeper.planning.placement.rack_givers import choose_givers
 from poolkeeper.planning.placement.rounds import Placement, place, replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.pool_problem import PoolProblem, problem_after
@@ -233,9 +232,10 @@ def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -
     share = share_of(problem, opened, capacity)
     goals = _goals(problem) if balance else []
     first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
-    opened = choose_dropped(problem, opened, _drop_targets(problem, opened, share))
-    if first and opened.forced_by_racks.any():
-        opened = choose_givers(problem, opened, held, band(share, first, half=True))
+    targets = _kept_targets(problem, opened, share)
+    opened = choose_dropped(problem, opened, targets)
+    if goals:
+        opened = choose_givers(problem, opened, targets)
     heavy = next((g for g in goals if g.kind in WEIGHTED_GOALS), None)
     weighed = measure_of(problem, opened, opened.lists, heavy) if heavy else None
     placement = place(problem, opened, share, first, capacity, balance=balance, weighed=weighed)
@@ -247,20 +247,21 @@ def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -
     return Layout(problem, opened, placement, optimization, leadership, capacity, balance)
 
 
-def _drop_targets(problem: PoolProblem, opened: OpenSlots, share: Floats) -> DropTargets:
+def _kept_targets(problem: PoolProblem, opened: OpenSlots, share: Floats) -> KeptTargets:
     """Half of each band; brokers that have no goal for their replicas come to their share."""
     declared = {goal.kind: goal for goal in problem.pool.goals}
     replicas = declared.get(GoalKind.REPLICAS, Goal(GoalKind.REPLICAS, count=1))
     target = band(share, replicas, half=True)
     topics = declared.get(GoalKind.TOPIC_REPLICAS)
     if topics is None:
-        return DropTargets(target)
+        return KeptTargets(target)
     movable = share - problem.background_load.replicas
-    lists = np.maximum(opened.lists, NONE)
+    # Only the number of a topic's replicas matters here, so any broker stands for those to come.
+    lists = np.where(opened.lists == OPEN, problem.eligible.argmax(), opened.lists)
     _, narrow = topic_bands(problem, lists, movable, topics)
     order = [*declared, GoalKind.REPLICAS]
     first = order.index(topics.kind) < order.index(GoalKind.REPLICAS)
-    return DropTargets(target, narrow, topics_first=first)
+    return KeptTargets(target, narrow, topics_first=first)
 
 
 def _goals(problem: PoolProblem) -> list[Goal]:

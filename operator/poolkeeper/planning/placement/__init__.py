@@ -3,7 +3,7 @@
 In come a PoolProblem with its evictions and bands; out go new replica rows. Replicas that are alike
 form a class; a flow between classes and brokers is solved and rounded back to single replicas.
 
-Read `rack_givers` (who gives what racks have too much of), `rounds` (the loop), `replica_classes`
+Read `rounds` (the loop), `replica_classes`
 and `open_slots` (the nodes), `flow` (the bounds and costs), `giving` (what classes cost by size),
 `network` (OR-tools), `rounding` and `broker_choice` (back to replicas), `byte_targets`,
 `byte_choice` and `byte_surplus` (where bytes matter besides counts), `initial` (partitions that do

@@ -17,8 +17,8 @@ from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.planning.constraints.bands import Band, band
 from poolkeeper.planning.constraints.evictions import OpenSlots, open_slots
 from poolkeeper.planning.constraints.racks import rack_capacity, spread
-from poolkeeper.planning.layout import dropped_replicas
-from poolkeeper.planning.layout.dropped_replicas import DropTargets, choose_dropped
+from poolkeeper.planning.layout import leaving_replicas
+from poolkeeper.planning.layout.leaving_replicas import KeptTargets, choose_dropped
 from poolkeeper.planning.placement.rounds import replicas_by_broker
 from poolkeeper.planning.problem.arrays import brokers_of
 from poolkeeper.planning.problem.partitions import lists_of, table_of
@@ -148,7 +148,7 @@ def test_brokers_come_as_near_to_their_bands_as_dropping_can_bring_them(
     assume(all(excess(problem, each[0]) == 0 for each in may_keep))
     opened = opened_of(problem)
     target = fair(problem, opened)
-    chosen = choose_dropped(problem, opened, DropTargets(target))
+    chosen = choose_dropped(problem, opened, KeptTargets(target))
     kept = [tuple(b for b in each if b >= 0) for each in chosen.lists.tolist()]
     assert [sorted(each) in map(sorted, may) for each, may in zip(kept, may_keep, strict=True)] == [
         True
@@ -165,7 +165,7 @@ def test_what_is_kept_is_as_even_over_racks_as_can_be(
     assume(any(len(p.replicas) > factor for p in cluster.topics["t0"].partitions))
     problem = problem_of(cluster, factor, policy)
     opened = opened_of(problem)
-    chosen = choose_dropped(problem, opened, DropTargets(fair(problem, opened)))
+    chosen = choose_dropped(problem, opened, KeptTargets(fair(problem, opened)))
     for row, (was, each) in enumerate(zip(problem.lists, chosen.lists, strict=True)):
         kept = [broker for broker in each.tolist() if broker >= 0]
         if (was >= 0).sum() <= factor or len(kept) < factor:
@@ -178,12 +178,12 @@ def test_what_is_kept_is_as_even_over_racks_as_can_be(
 def test_many_classes_come_out_as_even_batch_by_batch(
     classes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dropped_replicas, "_CLASSES_MAX", classes)
+    monkeypatch.setattr(leaving_replicas, "_CLASSES_MAX", classes)
     dice = np.random.default_rng(1)
     lists = [tuple((1 + dice.permutation(9)[:4]).tolist()) for _ in range(300)]
     problem = problem_of(seen(9, 0, [lists]), 2)
     opened = opened_of(problem)
     target = fair(problem, opened)
-    chosen = choose_dropped(problem, opened, DropTargets(target))
+    chosen = choose_dropped(problem, opened, KeptTargets(target))
     assert outside(problem, chosen.lists.tolist(), target) == 0
     assert ((chosen.lists >= 0).sum(axis=1) == 2).all()

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import builders
 from builders import GIB, partition, plan
 from poolkeeper import wording
 from poolkeeper.model import specs, topology
@@ -189,3 +190,16 @@ def test_a_list_that_names_a_broker_twice_counts_twice_by_the_laws() -> None:
     assert isinstance(first([into], cluster(t=lists), desired(cap)), next_stage.NothingFits)
     both = [into, move("t", 1, (4, 4, 2), (4, 2))]
     assert entries(first(both, cluster(t=lists), desired(cap))) == [(0, 1), (1, 1)]
+
+
+def test_what_leaves_a_broker_frees_what_it_was_counted_with() -> None:
+    # Plans count whole MiB, so that brokers 1 and 2 are full to the last of them.
+    size = GIB - 1024**2 + 1
+    lists = [partition(p, broker, size_bytes=size) for p, broker in enumerate([1] * 9 + [2] * 9)]
+    moves = [
+        builders.move("t", p, (at,), (to,), bytes=size, urgency=4)
+        for p, (at, to) in enumerate([(1, 3)] * 9 + [(2, 1)] * 9)
+    ]
+    disk = {"capacity": specs.Capacity(disk_bytes=9 * GIB)}
+    _, _, halt = next_stage.predict(plan(*moves), cluster(t=lists), desired(disk))
+    assert halt is None

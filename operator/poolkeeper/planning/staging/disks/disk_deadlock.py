@@ -6,11 +6,12 @@ If no single broker is enough, it names space on several brokers, none of which 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
+from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.staging.disks.disk_order import Chains, order, tight
-from poolkeeper.planning.staging.limits import Entry
 
 _MIB = 1024**2
 _NAMED_MAX = 3
@@ -20,21 +21,26 @@ _TRIES_MAX = 50
 """What is tried: amounts on so many brokers, for so many steps, in so many orders."""
 
 
-def standstill(waiting: Sequence[Entry], chains: Chains, free: Mapping[int, int]) -> Wait:
+class Copy(NamedTuple):
+    """A copy of so many bytes that a broker has no space for."""
+
+    name: TopicPartition
+    broker: int
+    size: int
+
+
+def standstill(waiting: Sequence[Copy], chains: Chains, free: Mapping[int, int]) -> Wait:
     """The steps that lack space, and the space with which all remaining steps could go.
 
-    `waiting`: entries that do not fit on a disk, the most urgent first.
+    `waiting`: copies that do not fit on a disk, the most urgent first.
     `chains`: all steps that are left.
     """
-    needs = tuple(_need(entry, free) for entry in waiting[:_NAMED_MAX])
+    needs = tuple(
+        RoomNeed(copy.name, copy.broker, copy.size, max(0, free[copy.broker]))
+        for copy in waiting[:_NAMED_MAX]
+    )
     room = RoomShortage(needs, len(waiting) - len(needs), tuple(_ways(chains, free)))
     return Wait(WaitReason.NO_ROOM_ON_DISKS, room=room)
-
-
-def _need(entry: Entry, free: Mapping[int, int]) -> RoomNeed:
-    broker = next(broker for broker in entry.added if free.get(broker, entry.size) < entry.size)
-    name = entry.name
-    return RoomNeed(name, broker, entry.size, max(0, free[broker]))
 
 
 def _ways(chains: Chains, free: Mapping[int, int]) -> list[tuple[tuple[int, int], ...]]:

@@ -48,11 +48,20 @@ class Disks:
 
     def lacking(self, entry: Entry) -> int | None:
         """A broker without space for its copy, if there is one; an empty replica needs none."""
-        if self._free and entry.size:
+        if self._free and (size := self._size(entry)):
             for broker in entry.added:
-                if self._free.get(broker, entry.size) < entry.size:
+                if self._free.get(broker, size) < size:
                     return broker
         return None
+
+    def _size(self, entry: Entry) -> int:
+        """Bytes of one copy as those are counted that a disk holds, in whole MiB.
+
+        What leaves a broker would else free less than it was counted with.
+        """
+        if not entry.size:
+            return 0
+        return self._sizes.get((entry.topic, entry.partition), entry.size)
 
     @property
     def free(self) -> Mapping[int, int]:
@@ -61,28 +70,27 @@ class Disks:
 
     def step(self, entry: Entry) -> CopyStep:
         """The entry as a step of `disk_order`."""
-        into = tuple(b for b in entry.added if b in self._free) if entry.size else ()
+        size = self._size(entry)
+        into = tuple(b for b in entry.added if b in self._free) if size else ()
         out_of = tuple(b for b in entry.removed if b in self._free)
         heals = entry.urgency == Urgency.HEAL
-        return CopyStep(
-            entry.move, entry.step, into, out_of, entry.size, self._freed_bytes(entry), heals
-        )
+        return CopyStep(entry.move, entry.step, into, out_of, size, self._freed_bytes(entry), heals)
 
     def _freed_bytes(self, entry: Entry) -> int:
         """The bytes of each old copy; for a step that only removes, the observed size."""
         if entry.added:
-            return entry.size
+            return self._size(entry)
         observed = self._topics[entry.topic].partition(entry.partition)
         known = 0 if observed is None else observed.size_bytes or 0
         return self._sizes.get((entry.topic, entry.partition), known)
 
     def copy(self, entry: Entry) -> None:
         """Count the copies of the step as being made."""
-        self._change(entry.added, -entry.size)
+        self._change(entry.added, -self._size(entry))
 
     def cancel(self, entry: Entry) -> None:
         """Take back that the copies of the step are being made."""
-        self._change(entry.added, entry.size)
+        self._change(entry.added, self._size(entry))
 
     def release(self, entry: Entry) -> None:
         """Count the step as finished and its old copies as deleted."""

@@ -193,12 +193,14 @@ def test_a_list_that_names_a_broker_twice_counts_twice_by_the_laws() -> None:
 
 
 def test_what_leaves_a_broker_frees_what_it_was_counted_with() -> None:
-    # Plans count whole MiB, so that brokers 1 and 2 are full to the last of them.
-    size = GIB - 1024**2 + 1
-    lists = [partition(p, broker, size_bytes=size) for p, broker in enumerate([1] * 9 + [2] * 9)]
+    # Plans count whole MiB, so that broker 1 is full to the last of them before and after.
+    sizes = [GIB - 1024**2 + 1] * 9 + [GIB] * 9
+    ways = [(1, 3)] * 9 + [(2, 1)] * 9
+    both = list(enumerate(zip(sizes, ways, strict=True)))
+    lists = [partition(p, source, size_bytes=size) for p, (size, (source, _)) in both]
     moves = [
-        builders.move("t", p, (at,), (to,), bytes=size, urgency=4)
-        for p, (at, to) in enumerate([(1, 3)] * 9 + [(2, 1)] * 9)
+        builders.move("t", p, (source,), (target,), bytes=size, urgency=4)
+        for p, (size, (source, target)) in both
     ]
     disk = {"capacity": specs.Capacity(disk_bytes=9 * GIB)}
     _, _, halt = next_stage.predict(plan(*moves), cluster(t=lists), desired(disk))

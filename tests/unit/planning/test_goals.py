@@ -266,3 +266,13 @@ def test_no_layout_beats_the_bounds_of_topics(seen: Cluster) -> None:
 @given(tiny())
 def test_no_layout_beats_the_bounds(seen: Cluster) -> None:
     check_bounds(seen)
+
+
+def test_a_plan_is_final_where_a_partition_that_outweighs_a_share_moves() -> None:
+    # What brokers should hold follows from who holds the partition of 141 MiB.
+    sizes = [84, 38, 13, 12, 36, 141, 26, 18]
+    lists = [(1, 2), (2, 1), (4, 1), (1, 4), (4, 2), (1, 2), (1, 3), (1, 3)]
+    seen = cluster(4, list(zip(lists, sizes, strict=True)))
+    goals = (*COUNTS, Goal(GoalKind.BYTES, percent=10.0))
+    weights = {broker: Capacity(weight=2.0 if broker % 2 else 1.0) for broker in seen.brokers}
+    byhand.lawful(desired(seen, goals, capacity_of=weights), seen)

@@ -162,12 +162,12 @@ def _lay_out_stable(
 ) -> Layout:
     """The layout that the next plan would leave unchanged.
 
-    If all goals are met, the first layout is that. Otherwise the search is repeated from its
-    outcome, as the next plan would do, until it finds nothing better.
+    If all goals are met, the first layout is mostly that. Otherwise the search is repeated from
+    its outcome, as the next plan would do, until it finds nothing better.
     """
     layout = _lay_out_better(problem, capacity, balance=balance, min_gain=min_gain)
     for _ in range(_ROUNDS_MAX):
-        if not any(_goal_excess(layout, layout.lists)):
+        if not any(_goal_excess(layout, layout.lists)) and not _is_triggered_again(layout):
             break
         again = _lay_out_better(
             problem_after(problem, layout.lists), capacity, balance=balance, min_gain=min_gain
@@ -176,6 +176,20 @@ def _lay_out_stable(
             break
         layout = replace(again, problem=problem, opened=layout.opened)
     return layout
+
+
+def _is_triggered_again(layout: Layout) -> bool:
+    """Whether a weighted goal is, by the shares of the outcome.
+
+    Shares depend on the brokers that hold partitions larger than a share, and these may move.
+    """
+    problem, lists = layout.problem, layout.optimization.lists
+    return any(
+        measure.outside(measure.load(lists), problem.eligible)
+        for goal in (_goals(problem) if layout.balance else ())
+        if goal.kind in WEIGHTED_GOALS
+        for measure in (measure_of(problem, layout.opened, lists, goal),)
+    )
 
 
 def _lay_out_better(

@@ -41,7 +41,10 @@ def moves_of(
     begin = np.array([table.start[table.rank.get(n, 0)] for n in problem.topics], dtype=np.int64)
     found_at = begin[problem.topic[rows]] + problem.number[rows]
     sources, targets = table.replicas.take(found_at), targets_of(layout, rows)
-    longer = np.flatnonzero((targets.lengths != sources.lengths) | one_at_a_time)
+    added = added_by(layout, rows)
+    # All other paths are the two lists: what only goes, or goes at once with what comes.
+    several = (targets.lengths > sources.lengths) | problem.duplicate[rows] | one_at_a_time
+    longer = np.flatnonzero((added > 0) & several)
     lists = ReplicaLists.concatenated([sources, targets])
     counts = np.full(len(rows), 2, dtype=np.int64)
     if len(longer):
@@ -68,7 +71,7 @@ def moves_of(
         tuple(reasons),
         np.searchsorted(topics, problem.topic[rows]),
         problem.number[rows],
-        problem.size[rows] * added_by(layout, rows),
+        problem.size[rows] * added,
         np.array(told, dtype=np.int64)[kind],
         urgency[order],
         counts,

@@ -12,7 +12,7 @@ better than the last one, if that can be: a later step would make it worse, and 
 """
 
 from collections.abc import Container, Iterable
-from functools import cache, partial
+from functools import partial
 
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.layout.changes import Badness
@@ -46,14 +46,13 @@ def path(
 
 def _not_below(badness: Badness, source: Replicas, target: Replicas) -> Badness:
     """The same order, with what is better than both source and target behind all others."""
-
-    @cache
-    def end() -> int:  # most paths have no choice between lists
-        return min(badness(dict.fromkeys(source)), badness(target))
+    end: list[int] = []  # most paths have no choice between lists
 
     def ordered(brokers: Iterable[int]) -> int:
+        if not end:
+            end.append(min(badness(dict.fromkeys(source)), badness(target)))
         found = badness(brokers)
-        return found if found >= end() else _BEHIND - found
+        return found if found >= end[0] else _BEHIND - found
 
     return ordered
 

@@ -21,6 +21,7 @@ from poolkeeper.planning.layout.changes import (
     targets_of,
 )
 from poolkeeper.planning.layout.pool_layout import Layout
+from poolkeeper.planning.problem.arrays import any_slot
 from poolkeeper.planning.problem.partitions import PartitionTable
 from poolkeeper.planning.proposals.paths import path
 
@@ -42,9 +43,13 @@ def moves_of(
     found_at = begin[problem.topic[rows]] + problem.number[rows]
     sources, targets = table.replicas.take(found_at), targets_of(layout, rows)
     added = added_by(layout, rows)
-    # All other paths are the two lists: what only goes, or goes at once with what comes.
+    # All other paths are the two lists: what only goes, or goes at once with what comes, or one
+    # replica that comes behind the others.
     several = (targets.lengths > sources.lengths) | problem.duplicate[rows] | one_at_a_time
-    longer = np.flatnonzero((added > 0) & several)
+    own = problem.lists[rows]
+    follows = (targets.lengths == sources.lengths + 1) & ~problem.duplicate[rows]
+    follows &= ~any_slot((own >= 0) & (own != layout.lists[rows]))
+    longer = np.flatnonzero((added > 0) & several & ~follows)
     lists = ReplicaLists.concatenated([sources, targets])
     counts = np.full(len(rows), 2, dtype=np.int64)
     if len(longer):

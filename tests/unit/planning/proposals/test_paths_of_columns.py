@@ -29,7 +29,7 @@ def checked(
 
 
 @given(instances())
-@examples(150)
+@examples(30)
 def test_paths_are_those_of_the_search(drawn: tuple[Desired, Cluster, frozenset[int]]) -> None:
     desired, cluster, gone = drawn
     with pytest.MonkeyPatch.context() as patched:

@@ -1,0 +1,138 @@
+"""What people ask for every day copies no more than an exact solver finds necessary."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+import builders
+from builders import MIB, pool_spec, topic_spec
+from poolkeeper.model.desired import Desired
+from poolkeeper.model.specs import Capacity, Goal, GoalKind
+from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning import planner
+from poolkeeper.planning.layout.pool_layout import Layout
+from poolkeeper.planning.proposals.lower_bounds import certificate
+from unit.planning.exact_layouts import REPLICA_MIB, copied, least_copied
+
+COUNTS = (Goal(GoalKind.REPLICAS, count=1), Goal(GoalKind.LEADERS, count=1))
+TOPICS = (COUNTS[0], Goal(GoalKind.TOPIC_REPLICAS, count=1), COUNTS[1])
+PARTITIONS = 48
+
+
+@dataclass
+class Scene:
+    """Brokers, racks, topics on 9 brokers in 3 racks or none, and what shall become of them."""
+
+    racks: int
+    lists: list[list[tuple[tuple[int, ...], int]]]
+    live: list[Broker] = field(default_factory=list)
+    factor: int = 3
+    pool: dict[str, object] = field(default_factory=dict)
+
+    def broker(self, id_: int) -> Broker:
+        return Broker(id_, rack=f"r{id_ % self.racks}" if self.racks else None)
+
+
+def scene(dice: random.Random) -> Scene:
+    """Replicas placed at random, one in a rack; sizes with a long tail."""
+    racks = dice.choice([0, 3])
+    topics = dice.choice([2, 6, 16])
+    lists = []
+    for _ in range(topics):
+        some = []
+        for _ in range(PARTITIONS // topics):
+            held: list[int] = []
+            while len(held) < 3:
+                broker = dice.randint(1, 9)
+                if broker not in held and (not racks or broker % 3 not in [b % 3 for b in held]):
+                    held.append(broker)
+            some.append((tuple(held), int(dice.paretovariate(1.5) * 50 * MIB)))
+        lists.append(some)
+    found = Scene(racks, lists)
+    found.live = [found.broker(id_) for id_ in range(1, 10)]
+    return found
+
+
+def joined(scene: Scene, dice: random.Random) -> None:
+    scene.live += [scene.broker(id_) for id_ in range(10, 10 + dice.choice([1, 3]))]
+
+
+def drained(scene: Scene, dice: random.Random) -> None:
+    scene.pool["drain"] = frozenset({dice.randint(1, 9)})
+
+
+def raised(scene: Scene, dice: random.Random) -> None:
+    scene.lists = [[(held[:2], size) for held, size in some] for some in scene.lists]
+
+
+def lowered(scene: Scene, dice: random.Random) -> None:
+    scene.factor = dice.choice([1, 2])
+
+
+def weighed(scene: Scene, dice: random.Random) -> None:
+    weights = {broker.id: Capacity(weight=1.0 + broker.id % 2) for broker in scene.live}
+    scene.pool["capacity_of"] = weights
+
+
+def in_racks(scene: Scene, dice: random.Random) -> None:
+    scene.live = [replace(broker, rack=f"r{(broker.id - 1) // 3}") for broker in scene.live]
+
+
+def declared(scene: Scene, goals: Sequence[Goal]) -> tuple[Desired, Cluster]:
+    topics = [
+        Topic(
+            f"t{number:02}",
+            [
+                Partition(at, held, leader=held[0], isr=held, size_bytes=size)
+                for at, (held, size) in enumerate(some)
+            ],
+        )
+        for number, some in enumerate(scene.lists)
+    ]
+    specs = [topic_spec(each.name, "p", replication_factor=scene.factor) for each in topics]
+    ids = [broker.id for broker in scene.live]
+    pool = pool_spec("p", *ids, goals=tuple(goals), **scene.pool)
+    return builders.desired(pool, *specs), builders.cluster(scene.live, *topics)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("goals", "change", "beyond"),
+    [
+        *(
+            pytest.param(COUNTS, change, 0.02, id=f"counts-{change.__name__}")
+            for change in (joined, drained, raised, lowered, weighed, in_racks)
+        ),
+        pytest.param(TOPICS, joined, 0.02, id="topics-joined"),
+        pytest.param(TOPICS, raised, 0.02, id="topics-raised"),
+        pytest.param(TOPICS, in_racks, 0.02, id="topics-in-racks"),
+        pytest.param(TOPICS, drained, 0.20, id="topics-drained"),
+        pytest.param(TOPICS, weighed, 0.15, id="topics-weighed"),
+        pytest.param(TOPICS, lowered, 1.0, id="topics-lowered"),
+    ],
+)
+def test_a_change_copies_hardly_more_than_it_must(
+    goals: tuple[Goal, ...],
+    change: Callable[[Scene, random.Random], None],
+    beyond: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layouts: list[Layout] = []
+
+    def kept(layout: Layout) -> object:
+        layouts.append(layout)
+        return certificate(layout)
+
+    monkeypatch.setattr(planner, "certificate", kept)
+    ours, least = 0, 0
+    for seed in range(6):
+        dice = random.Random(seed)
+        found = scene(dice)
+        change(found, dice)
+        planner.make_plan(*declared(found, goals))
+        layout = layouts.pop()
+        ours += copied(layout, layout.lists.tolist())
+        least += least_copied(layout)
+    assert least <= ours <= least * (1 + beyond) + REPLICA_MIB

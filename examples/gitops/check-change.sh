@@ -33,9 +33,9 @@ verdict=0
 fenced() { printf '```\n'; cat; printf '```\n'; }
 hash_of() { sed -n 's/.*"hash": *"\(sha256:[0-9a-f]*\)".*/\1/p' "$1" | head -n 1; }
 
-if ! errors=$(poolkeeper validate -f "$manifests" 2>&1); then
-  { printf '# The manifests are wrong\n\n'; printf '%s\n' "$errors" | head -c "$limit" | fenced; } > "$comment"
-  printf '%s\n' "$errors" >&2
+if ! counted=$(poolkeeper validate -f "$manifests" 2>&1); then
+  { printf '# The manifests are wrong\n\n'; printf '%s\n' "$counted" | head -c "$limit" | fenced; } > "$comment"
+  printf '%s\n' "$counted" >&2
   exit 1
 fi
 
@@ -92,6 +92,8 @@ adds_nothing() {
 }
 
 : > "$comment"
+alone=$(printf '%s\n' "$counted" | sed -n 's/.*(\([0-9]* other documents\{0,1\} left alone: .*\))$/\1/p')
+[ -z "$alone" ] || printf '> %s.\n\n' "$alone" > "$comment"
 found=0
 for snapshot in "$snapshots"/*.json "$snapshots"/*.json.gz; do
   [ -f "$snapshot" ] || continue

@@ -235,6 +235,24 @@ def test_the_comment_names_a_cluster_that_could_not_be_checked(repository: Repos
     ]
 
 
+def test_the_comment_names_documents_of_others_and_a_near_miss_is_no_other(
+    repository: Repository,
+) -> None:
+    others = "---\napiVersion: v1\nkind: ConfigMap\n---\napiVersion: apps/v1\nkind: Deployment\n"
+    with (repository.clone / "manifests" / "shop.yaml").open("a") as manifests:
+        manifests.write(others)
+    repository.edit("replicationFactor: 3", "replicationFactor: 2")
+    code, comment, _ = repository.checked()
+    assert code == 0, comment
+    told = "> 2 other documents left alone: ConfigMap of v1, Deployment of apps/v1."
+    assert comment.splitlines()[0] == told
+
+    repository.edit("poolkeeper.dev/v1alpha1\nkind: Topic", "poolkeeper.io/v1alpha1\nkind: Topic")
+    code, comment, _ = repository.checked()
+    assert code == 1
+    assert "apiVersion: 'poolkeeper.io/v1alpha1' is unknown" in comment
+
+
 def test_what_must_not_be_merged_fails_the_check_and_the_comment_says_why(
     repository: Repository,
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from poolkeeper.cli.input import options
-from poolkeeper.cli.output import printing
+from poolkeeper.cli.output import left_alone, printing
 from poolkeeper.resources.checks import cross_checks
 from poolkeeper.resources.checks import folder as loading
 from poolkeeper.text import count, cut
@@ -34,10 +34,14 @@ def validate(folders: tuple[Path, ...], output: str) -> None:
     }
     if output == printing.JSON:
         clusters = sorted(each.name for each in found.clusters)
-        body = {"errors": [], "documents": counts, "clusters": clusters, "ignored": found.ignored}
+        body = {
+            "errors": [],
+            "documents": counts,
+            "clusters": clusters,
+            "ignored": len(found.others),
+        }
         printing.emit_json(body)
         return
     listed = ", ".join(count(n, kind) for kind, n in counts.items() if n)
-    ignored = count(found.ignored, "other document")
-    aside = f" ({ignored} left alone)" if found.ignored else ""
+    aside = f" ({left_alone.sentence(found.others)})" if found.others else ""
     printing.emit(f"valid: {listed or 'no resources'}{aside}")

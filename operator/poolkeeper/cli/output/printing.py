@@ -38,6 +38,11 @@ def warn(sentences: Iterable[str]) -> None:
         click.echo(f"warning: {one_line(hints.completed(sentence))}", err=True)
 
 
+def note(sentence: str) -> None:
+    """Write one line that asks for nothing to standard error."""
+    click.echo(f"note: {one_line(sentence)}", err=True)
+
+
 def problems_of(error: PoolkeeperError) -> tuple[Problem, ...]:
     """Return the problems of an error, one a line."""
     if isinstance(error, InvalidInput):

@@ -1,11 +1,9 @@
 """Reads a folder of manifests into the declared state of each cluster, or all its problems.
 
-Documents of other API groups are ignored and counted: a checkout holds more than our resources. A
-document of our API group must have one of our kinds, so that a typo does not make a resource
-disappear.
+Documents of other API groups are left alone and counted: a checkout holds more than our resources.
+What was meant as ours is a problem (`parse.document_heads`): a typo makes no resource disappear.
 """
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ from typing import Any
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.names import API_VERSION, GROUP
 from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources.checks import cross_checks, folder_conflicts
@@ -22,13 +19,11 @@ from poolkeeper.resources.kinds.kafka_cluster import read_cluster
 from poolkeeper.resources.kinds.rebalance import read_rebalance
 from poolkeeper.resources.kinds.resource_pool import read_pool
 from poolkeeper.resources.kinds.topic import read_topic
-from poolkeeper.resources.parse import files, schemas, yaml_documents
+from poolkeeper.resources.parse import document_heads, files, yaml_documents
 from poolkeeper.resources.parse.body import ParsedBody
-from poolkeeper.resources.parse.locations import Places
-from poolkeeper.resources.parse.schema_messages import shown, suggestion
+from poolkeeper.resources.parse.schema_messages import shown
 from poolkeeper.resources.parse.yaml_documents import YamlDocument
 
-_NEAR = 0.85
 _CHECKS: tuple[Callable[[Readings], Iterator[Problem]], ...] = (
     cross_checks.references,
     cross_checks.brokers_protocol,
@@ -45,15 +40,16 @@ _CHECKS: tuple[Callable[[Readings], Iterator[Problem]], ...] = (
 
 @frozen
 class Manifests:
-    """Manifests without problems; `ignored` counts the documents of other API groups.
+    """Manifests without problems.
 
-    `rebalances`: how many there are. Only the operator carries them out.
+    `others`: the kind and the `apiVersion` of each document of another API group. `rebalances`: how
+    many there are. Only the operator carries them out.
     """
 
     clusters: tuple[KafkaClusterSpec, ...] = ()
     pools: tuple[ResourcePoolSpec, ...] = ()
     topics: tuple[TopicSpec, ...] = ()
-    ignored: int = 0
+    others: tuple[str, ...] = ()
     rebalances: int = 0
 
     @property
@@ -112,13 +108,13 @@ def load_fleet(paths: Sequence[Path]) -> tuple[Manifests, Mapping[str, str]]:
     others = folder_conflicts.without_clusters(readings, twice)
     if not others.clusters:
         others, twice = readings, {}
-    return _checked(others, sorted_out.ignored, found), twice
+    return _checked(others, sorted_out.others, found), twice
 
 
 def load_texts(texts: Mapping[str, str], problems: Iterable[Problem] = ()) -> Manifests:
     """Read texts by file name; `problems` are those found while reading the files."""
     sorted_out, found = _sort_out(texts, problems)
-    return _checked(sorted_out.readings(), sorted_out.ignored, found)
+    return _checked(sorted_out.readings(), sorted_out.others, found)
 
 
 def _sort_out(
@@ -142,7 +138,7 @@ def _sort_out(
     return sorted_out, found
 
 
-def _checked(readings: Readings, ignored: int, found: list[Problem]) -> Manifests:
+def _checked(readings: Readings, others: Sequence[str], found: list[Problem]) -> Manifests:
     """The resources, which agree with each other; raises `InvalidInput` with all problems."""
     for check in _CHECKS:
         found += check(readings)
@@ -153,7 +149,7 @@ def _checked(readings: Readings, ignored: int, found: list[Problem]) -> Manifest
         pools=tuple(sorted(_specs(readings.pools), key=lambda spec: spec.name)),
         topics=tuple(sorted(_specs(readings.topics), key=lambda spec: (spec.topic, spec.owner))),
         rebalances=len(readings.rebalances),
-        ignored=ignored,
+        others=tuple(others),
     )
 
 
@@ -168,7 +164,7 @@ class _DocumentSorter:
         self.rebalances: list[ParsedBody[RebalanceSpec]] = []
         self.problems: list[Problem] = []
         self.unread: list[str] = []
-        self.ignored = 0
+        self.others: list[str] = []
 
     def readings(self) -> Readings:
         return Readings(
@@ -186,14 +182,14 @@ class _DocumentSorter:
             message = f"is {shown(body)} (expected a resource with apiVersion and kind)"
             self.problems.append(places.problem((), message))
             return
-        kind, version = body.get("kind"), body.get("apiVersion")
-        if _is_list(kind, version):
+        if document_heads.is_list(body):
             self._take_list(body.get("items"), document)
             return
-        if problem := _unknown_kind(body, places):
+        kind = body.get("kind")
+        if problem := document_heads.head_problem(body, places):
             self.problems.append(problem)
-        elif not _is_ours(version):
-            self.ignored += 1
+        elif not document_heads.is_ours(body["apiVersion"]):
+            self.others.append(document_heads.head_of(body))
             return
         elif kind == "KafkaCluster":
             self.clusters.append(read_cluster(body, places))
@@ -218,42 +214,3 @@ class _DocumentSorter:
 
 def _specs(readings: Iterable[ParsedBody[Any]]) -> Iterator[Any]:
     return (reading.spec for reading in readings if reading.spec)
-
-
-def _is_ours(version: Any) -> bool:
-    return isinstance(version, str) and version.partition("/")[0] == GROUP
-
-
-def _is_list(kind: Any, version: Any) -> bool:
-    if not isinstance(kind, str):
-        return False
-    ours = _is_ours(version) and kind in {f"{name}List" for name in schemas.kinds()}
-    return ours or (kind == "List" and version == "v1")
-
-
-def _no_text(body: Mapping[str, Any], name: str, expected: str, places: Places) -> Problem:
-    found = "is missing" if body.get(name) is None else f"is {shown(body[name])}"
-    return places.problem((name,), f"{found} (expected {expected})")
-
-
-def _unknown_kind(body: Mapping[str, Any], places: Places) -> Problem | None:
-    """The problem with `apiVersion` and `kind`; None for our kinds and for other API groups."""
-    kind, version = body.get("kind"), body.get("apiVersion")
-    if not isinstance(version, str):
-        return _no_text(body, "apiVersion", API_VERSION, places)
-    if not isinstance(kind, str):
-        return _no_text(body, "kind", "the kind of resource", places)
-    group = version.partition("/")[0]
-    if group != GROUP:
-        # Groups without a dot are Kubernetes' own, and have no kind of our names.
-        near = "." not in group and kind in schemas.kinds()
-        near = near or difflib.SequenceMatcher(None, group, GROUP).ratio() >= _NEAR
-        hint = f"{shown(version)} is unknown (did you mean {API_VERSION!r}?)"
-        return places.problem(("apiVersion",), hint) if near else None
-    if version != API_VERSION:
-        message = f"{shown(version)} is unknown (expected {API_VERSION})"
-        return places.problem(("apiVersion",), message)
-    if kind not in schemas.kinds():
-        message = f"{shown(kind)} is unknown {suggestion(kind, schemas.kinds())}"
-        return places.problem(("kind",), message)
-    return None

@@ -18,6 +18,13 @@ def test_a_plan_for_a_snapshot_moves_the_topic_into_its_pool(run, manifests, sna
     assert move["bytes"] == 2 * 1048576
 
 
+@pytest.mark.parametrize("command", ["plan", "rehearse"])
+def test_documents_of_others_are_told(run, manifests, snapshot, command):
+    (manifests / "other.yaml").write_text("apiVersion: v1\nkind: ConfigMap\n")
+    _, _, err = run(command, "-f", manifests, "--snapshot", snapshot)
+    assert err == "note: 1 other document left alone: ConfigMap of v1\n"
+
+
 def test_a_plan_for_kafkas_own_tool(run, manifests, snapshot):
     code, out, _ = run("plan", "-f", manifests, "--snapshot", snapshot, "--output", "reassign-json")
     [line] = out.splitlines()

@@ -97,7 +97,35 @@ def test_documents_of_others_are_left_alone_and_counted(tmp_path):
         ".hidden.yaml": "a: b: c",
     }
     manifests = load(files, tmp_path)
-    assert (manifests.documents, manifests.ignored) == (3, 2)
+    assert (manifests.documents, manifests.others) == (
+        3,
+        ("ConfigMap of v1", "Deployment of apps/v1"),
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: zookeeper.pravega.io/v1beta1\nkind: ZookeeperCluster\nspec: {replicas: 3}\n",
+        "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaTopic\nspec: {partitions: 3}\n",
+        "apiVersion: cluster.redpanda.com/v1alpha2\nkind: Topic\nspec: {partitions: 3}\n",
+        "apiVersion: kafka.banzaicloud.io/v1beta1\nkind: KafkaCluster\nspec: {zkAddresses: [z]}\n",
+        "apiVersion: sns.services.k8s.aws/v1alpha1\nkind: Topic\nspec: {name: a}\n",
+        "apiVersion: example.com/v1\nkind: Rebalance\nspec: {}\n",
+        "apiVersion: example.com/v1\nkind: Topic\n",
+        "apiVersion: example.com/v1\nkind: Topic\nspec: [poolRef]\n",
+        "apiVersion: v1\nkind: ConfigMapList\nitems: [{apiVersion: v1, kind: ConfigMap}]\n",
+        "apiVersion: v1\nkind: PodList\nitems: 5\n",
+    ],
+)
+def test_documents_of_others_that_are_a_little_like_ours(text: str) -> None:
+    assert len(checks_folder.load_texts({"m.yaml": text}).others) == 1
+
+
+def test_a_head_of_others_is_short_and_one_line() -> None:
+    text = f'apiVersion: "a\\nb"\nkind: {"K" * 1000}\n'
+    [head] = checks_folder.load_texts({"m.yaml": text}).others
+    assert (len(head), head.splitlines()) == (120, [head])
 
 
 def test_lists_are_read_item_by_item():

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.cli.output import printing
+from poolkeeper.cli.output import left_alone, printing
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -103,6 +103,7 @@ def load_manifests(paths: tuple[Path, ...]) -> DeclaredFleet:
     manifests, refused = folder.load_fleet(paths)
     if not manifests.clusters:
         raise Refused("the manifests hold no KafkaCluster (expected one or more)")
+    left_alone.tell(manifests.others)
     return DeclaredFleet([manifests.desired(spec.name) for spec in manifests.clusters], refused)
 
 

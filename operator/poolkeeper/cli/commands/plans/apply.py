@@ -23,7 +23,7 @@ from poolkeeper.cli.input import confirmation, interrupts, options
 from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.output import left_undone, printing
+from poolkeeper.cli.output import left_alone, left_undone, printing
 from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.cli.output.runs import progress, what_stays
@@ -125,6 +125,7 @@ def apply(
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
+    left_alone.tell(target.others)
     if desired.cluster.mode in (Mode.PAUSED, Mode.ROLL_BACK):
         raise Refused(
             f"KafkaCluster {target.name}: spec.mode is {desired.cluster.mode.value}, in which"

@@ -28,7 +28,7 @@ from poolkeeper.cli.input.clusters.what_if import SupposedBrokers, suppose_broke
 from poolkeeper.cli.input.files import fleet_features
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.output_options import OutputOption
-from poolkeeper.cli.output import left_undone, printing
+from poolkeeper.cli.output import left_alone, left_undone, printing
 from poolkeeper.errors import InvalidInput
 from poolkeeper.jsontext import indented
 from poolkeeper.model.desired import Desired
@@ -146,6 +146,7 @@ def _plan(
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
+    left_alone.tell(target.others)
     if snapshot and supposed["groups"]:
         raise click.UsageError("--group is a live group, which a snapshot does not tell of")
     look = look_at_snapshot(snapshot, desired) if snapshot else look_at_cluster(target, desired)

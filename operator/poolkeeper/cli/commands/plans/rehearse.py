@@ -16,7 +16,7 @@ from poolkeeper.cli.input.clusters import looks, targets
 from poolkeeper.cli.input.files import other_manifests
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.output_options import OutputOption
-from poolkeeper.cli.output import left_undone, printing
+from poolkeeper.cli.output import left_alone, left_undone, printing
 from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model.desired import Desired
@@ -139,6 +139,7 @@ def rehearse(
     target = targets.target(address)
     desired = target.desired
     assert desired is not None, "this command takes manifests only"
+    left_alone.tell(target.others)
     look = (
         looks.look_at_snapshot(snapshot, desired)
         if snapshot

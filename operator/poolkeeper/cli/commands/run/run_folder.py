@@ -24,7 +24,7 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.input.clusters import cluster_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.output import printing
+from poolkeeper.cli.output import left_alone, printing
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
@@ -119,6 +119,7 @@ class FolderWatch:
     _changing_looks: int = 0
     _torn_reads: int = 0
     _last_error: str = ""
+    _others: tuple[str, ...] = ()
     _reader_gone: BrokenPipeError | None = None
     _output_lost: bool = False
     _threads: dict[str, ClusterThread] = field(default_factory=dict)
@@ -186,12 +187,20 @@ class FolderWatch:
             else tuple(spec.name for spec in manifests.clusters)
         )
         desired = {name: manifests.desired(name) for name in names}
+        self._tell_others(manifests.others)
         self._seen = stamp
         for name in sorted(set(self._threads) - set(desired)):
             self._leave(name)
         for name, declared in desired.items():
             self._update(name, declared)
         return True
+
+    def _tell_others(self, others: tuple[str, ...]) -> None:
+        """Tell which documents are another's, where they are not those of before."""
+        if others != self._others:
+            with _unless_full():
+                left_alone.tell(others)
+        self._others = others
 
     def _leave(self, name: str) -> None:
         """Begin to let go of a cluster that is no longer declared: its run is ended first."""

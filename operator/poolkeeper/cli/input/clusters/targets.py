@@ -27,7 +27,8 @@ class Target:
     """The addresses, credentials and declared state of one cluster.
 
     `desired` is None for a cluster that is addressed without manifests. `cluster_id` is what they
-    declare of it, also where nothing else is taken from them.
+    declare of it, also where nothing else is taken from them. `others`: the documents of other API
+    groups among them.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Target:
     kafka_version: str | None = None
     desired: Desired | None = None
     cluster_id: str | None = None
+    others: tuple[str, ...] = ()
 
 
 def load_desired(address: ClusterSelection) -> Desired:
@@ -56,7 +58,8 @@ def names(address: ClusterSelection) -> tuple[str, ...]:
 def target(address: ClusterSelection) -> Target:
     """Return the selected cluster's target; raises like `load_desired`."""
     if address.zookeeper is None:
-        return target_of(address, load_desired(address))
+        found = folder.load(address.folders)
+        return replace(target_of(address, found.desired(address.cluster)), others=found.others)
     return Target(
         name=address.cluster or name_of(address.zookeeper),
         connect=address.zookeeper,

@@ -92,6 +92,32 @@ def test_a_folder_without_any_cluster_lets_nothing_go(
     assert not any(config.stop.is_set() for config in loops.configs)
 
 
+def test_documents_of_others_are_told_once_until_they_change(
+    watch: FolderWatch, loops: Loops, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declare(tmp_path, "a", "b")
+    look(watch)
+    assert "note:" not in capsys.readouterr().err  # they were told at the start
+    (tmp_path / "more.yaml").write_text("apiVersion: apps/v1\nkind: Deployment\n")
+    look(watch)
+    told = "note: 2 other documents left alone: ConfigMap of v1, Deployment of apps/v1\n"
+    assert capsys.readouterr().err == told
+
+
+def test_a_topic_whose_group_is_misspelt_is_not_taken_back(
+    watch: FolderWatch, loops: Loops, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = manifests.topic("t", "p")
+    pool = manifests.resource_pool("p", 1, cluster="a")
+    (tmp_path / "pool.yaml").write_text(json.dumps(pool))
+    (tmp_path / "topic.yaml").write_text(json.dumps(topic))
+    look(watch)
+    (tmp_path / "topic.yaml").write_text(json.dumps({**topic, "apiVersion": "poolkeeper.oi/v1"}))
+    look(watch)
+    assert "'poolkeeper.oi/v1' is unknown" in capsys.readouterr().err
+    assert [topic.topic for topic in loops.of("a").desired().topics] == ["t"]
+
+
 def test_a_cluster_that_is_no_longer_declared_ends_its_run_first(
     watch: FolderWatch, loops: Loops, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -236,6 +262,7 @@ def test_work_goes_on_while_news_cannot_be_written(
     monkeypatch.setattr("sys.stdout", Unwritable(errno.ENOSPC))
     watch = followed(tmp_path)
     watch.read()
+    capsys.readouterr()
     for _ in range(2):
         loops.of("a").report(ENDED)
         look(watch)

@@ -166,6 +166,14 @@ def cut(parts: Iterable[str], most: int, *, grouped: bool = True) -> list[str]:
     return [*all_[:most], *filter(None, [more(len(all_) - most, grouped=grouped)])]
 
 
+def shorten(text: str, bytes_max: int) -> str:
+    """Return the text, cut with an ellipsis to at most that many bytes of UTF-8."""
+    data = text.encode(errors="replace")
+    if len(data) <= bytes_max:
+        return text
+    return data[: bytes_max - 3].decode(errors="ignore") + "…"
+
+
 def first(names: Iterable[object], most: int, separator: str = ", ") -> str:
     """Write the first few names, with an ellipsis for the others: a, b, …."""
     all_ = list(names)

@@ -24,11 +24,11 @@ def api(control_plane, namespace):
     api.close()
 
 
-def new_topic(api, namespace, name="orders"):
+def new_topic(api, namespace, name="orders", **metadata):
     body = {
         "apiVersion": API_VERSION,
         "kind": "Topic",
-        "metadata": {"name": name},
+        "metadata": {"name": name, **metadata},
         "spec": {"poolRef": {"name": "fast"}},
     }
     return api.create(collection("Topic", namespace), body)
@@ -97,6 +97,13 @@ def test_a_status_that_the_schema_does_not_know_is_refused(api, namespace, statu
     }
     with pytest.raises(Refused, match=says):
         api.apply(reference.status_path, body, "poolkeeper")
+
+
+def test_an_object_that_is_larger_than_the_store_takes_is_refused(api, namespace):
+    for size in (1_600_000, 2_500_000, 3_200_000):
+        labels = {f"l{n:060}": "v" * 58 for n in range(size // 125)}
+        with pytest.raises(Refused, match="large"):
+            new_topic(api, namespace, labels=labels)
 
 
 def test_a_status_of_what_is_gone_is_stale(api, namespace):

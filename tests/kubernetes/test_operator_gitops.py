@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from control_plane.access import ApiError
+
 TOPICS = Path(__file__).parents[2] / "crds" / "topics.yaml"
 TOPICS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/topics.poolkeeper.dev"
 AUTO = {"mode": "Apply", "approval": {"policy": "Auto"}}
@@ -107,6 +109,39 @@ def test_statuses_that_somebody_removes_come_back(scene):
         scene.plane.request("PATCH", path, {"status": nothing})
     for kind, name in RESOURCES:
         scene.says(kind, name)
+
+
+def as_large_as_stored(scene, name):
+    """Create a Topic that leaves no room for a status."""
+    path = scene.path("topic", "").removesuffix("/")
+    few, many = 10_000, 14_000
+    while many - few > 1:
+        labels = {f"l{n:060}": "v" * 48 for n in range((few + many) // 2)}
+        body = scene.topic(name, "p", partitions=1, replicationFactor=1)
+        try:
+            scene.plane.request(
+                "POST", path, body | {"metadata": body["metadata"] | {"labels": labels}}
+            )
+        except ApiError:
+            many = (few + many) // 2
+        else:
+            few = (few + many) // 2
+            if many - few > 1:
+                scene.plane.request("DELETE", f"{path}/{name}")
+
+
+def test_a_topic_that_leaves_no_room_for_its_status_is_told_by_an_event(scene):
+    scene.apply(scene.cluster(**AUTO), scene.pool("p", 1, 2, 3))
+    scene.says("cluster")
+    as_large_as_stored(scene, "large")
+    assert ("Warning", "StatusRefused", 1) in scene.events(
+        "topic", "large", awaited="StatusRefused"
+    )
+    assert "conditions" not in scene.status("topic", "large")
+    scene.apply(scene.topic("small", "p", partitions=1, replicationFactor=1))
+    scene.says("topic", "small")
+    assert scene.operator.metric("poolkeeper_statuses_waiting") == 0
+    scene.delete("topic", "large")
 
 
 def test_a_new_generation_is_never_shown_as_ready_before_it_is(scene):

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 from poolkeeper.cluster_connections import ClusterConnector, hiding
 from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
 from poolkeeper.controller.rebalance_controller import RebalanceController
+from poolkeeper.controller.reporting import event_records
 from poolkeeper.controller.reporting.plan_keeper import PlanKeeper, PlanText
 from poolkeeper.controller.reporting.rebalance_reporter import RebalanceReporter
 from poolkeeper.controller.reporting.reporter import Reporter, finalizer_writer
@@ -180,10 +182,14 @@ class Operator:
             stack.callback(self._watch.stop)
             stack.callback(self._elector.release)
             fenced = LeaderFence(self._api, lambda: self._elector.role is LeaderRole.HELD)
-            writer = StatusWriter(fenced, on_written=self._metrics.observe_status_write)
-            stack.callback(writer.close, WRITE_OUT_S)
             recorder = EventRecorder(fenced, COMPONENT, self._settings.identity)
             stack.callback(recorder.close, WRITE_OUT_S)
+            writer = StatusWriter(
+                fenced,
+                on_written=self._metrics.observe_status_write,
+                on_refused=partial(event_records.record_refused_status, recorder),
+            )
+            stack.callback(writer.close, WRITE_OUT_S)
             self._metrics.follow_statuses(lambda: (writer.pending, writer.lag_s))
             texts = text_store.of_pods(fenced, self._settings.namespace, self._settings.planning)
             plans = PlanKeeper(fenced, self._settings.namespace, self._settings.plan_text)

@@ -5,13 +5,14 @@
 | 401, 403 | `Forbidden` | a person has to correct RBAC or the token |
 | 404 of a write, 409, 410, a failed test of a JSON patch | `Stale` | another write was first |
 | 403 of a namespace that is being deleted | `Stale` | likewise: there is nothing to correct |
+| 413, 500 of an object that the store does not take | `Refused` | it is too large, each time |
 | 404 that is no Status, 408, 429, 5xx, garbage | `Unavailable` | it may work later |
 | 500 of a field that the kind's definition lacks | `UndeclaredField` | the definition is older |
 | any other | `Refused` | the request is wrong; the server's message says why |
 
-Two responses are misleading (1.36). A failed test of a JSON patch is 422, as is an object that
+Three responses are misleading (1.36). A failed test of a JSON patch is 422, as is an object that
 breaks its schema, but only the latter names fields. A wrong type or field name in server-side apply
-is 500.
+is 500, and so is an object larger than the store takes (1.5 MiB, or what its client sends at once).
 """
 
 import json
@@ -31,6 +32,7 @@ from poolkeeper.frozen import frozen
 MESSAGE_CHARS_MAX = 500
 MISTYPED = "failed to create typed patch object"
 UNDECLARED = "field not declared in schema"
+TOO_LARGE = ("etcdserver: request is too large", "trying to send message larger than max")
 TERMINATING = "NamespaceTerminating"
 ROLES = ": RBAC: ["
 _OF_OBJECTS = frozenset(("kind", "metadata"))
@@ -108,6 +110,8 @@ def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) 
             return Unavailable(f"the API server is busy ({doing}): {said}")
         case _ if undeclared:
             return UndeclaredField(f"{doing}: {said}")
+        case 500 if any(words in said for words in TOO_LARGE):  # their words: it has no other sign
+            return Refused(f"{doing}: the object is larger than the API server stores ({said})")
         case status if 400 <= status < 500 or mistyped:
             return Refused(f"{doing}: {said}")
         case status:

@@ -19,6 +19,7 @@ from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.leadership.leader_election import microtime
 from poolkeeper.kube.objects.rate_limit import EventRateLimit, LogRateLimit
 from poolkeeper.model.names import API_VERSION
+from poolkeeper.text import shorten
 
 NOTE_BYTES_MAX = 1024
 FIELD_CHARS_MAX = 128
@@ -215,11 +216,3 @@ def event(reference: Reference, note: Note, source: EventSource, now: datetime) 
         "note": shorten(note.text, NOTE_BYTES_MAX),
         "regarding": {key: value for key, value in regarding.items() if value},
     }
-
-
-def shorten(text: str, bytes_max: int) -> str:
-    """Return the text, cut with an ellipsis to at most that many bytes of UTF-8."""
-    data = text.encode()
-    if len(data) <= bytes_max:
-        return text
-    return data[: bytes_max - 3].decode(errors="ignore") + "…"

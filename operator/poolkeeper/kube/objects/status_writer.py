@@ -21,7 +21,8 @@ While the server is away all threads pause together, so that it is not flooded w
 object that alone cannot be written (RBAC of its namespace) does not delay others. Writes to one
 name never overtake each other. The server does not compare the uid in a status with the object's,
 so only the latest status of a name may reach it. A status is dropped when its object is gone, or
-when the server rejects its content, because a retry would be rejected as well.
+when the server rejects its content, because a retry would be rejected as well; `on_refused` is told
+of that. An object may be so large that no status has room in it.
 """
 
 import json
@@ -104,8 +105,10 @@ class StatusWriter:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         on_written: Callable[[float], None] = lambda lag_s: None,
+        on_refused: Callable[[Reference, str], None] = lambda reference, reason: None,
     ) -> None:
         self._on_written = on_written
+        self._on_refused = on_refused
         self.writes = 0
         self.failures = 0
         self.refused = 0
@@ -201,7 +204,7 @@ class StatusWriter:
             self._reason = ""
         except Refused as refused:
             self.refused += 1
-            logger.warning("the status of %s was refused: %s", pending.reference, refused)
+            self._on_refused(pending.reference, str(refused))
         except Stale as stale:
             return self._stale_unless_gone(pending.reference, stale)
         except PoolkeeperError as failed:

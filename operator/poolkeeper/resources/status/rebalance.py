@@ -29,8 +29,14 @@ from poolkeeper.resources.status.conditions import (
 )
 from poolkeeper.resources.status.events import NOTE_MAX, StatusEvent
 from poolkeeper.resources.status.wording import about, coarse_seconds, count, few, size
+from poolkeeper.text import shorten
 
 PART_MESSAGE_MAX = 1024
+PART_MESSAGES_BYTES_MAX = 256 * 1024
+"""Of all clusters together: the store takes no object over 1.5 MiB, and names may be long.
+
+A status that is not taken is lost with the leader, and with it how far the Rebalance is.
+"""
 SHOWN_MAX = 3
 
 
@@ -57,7 +63,8 @@ def rebalance_status(
     }
     if rebalance_state.parts:
         facts["plan"] = _plan(rebalance_state, spec)
-        facts["clusters"] = [_cluster(part) for part in rebalance_state.parts]
+        room = PART_MESSAGES_BYTES_MAX // len(rebalance_state.parts)
+        facts["clusters"] = [_cluster(part, room) for part in rebalance_state.parts]
     return {
         "observedGeneration": resource.generation,
         **{name: value for name, value in facts.items() if value},
@@ -260,7 +267,7 @@ def _approval(rebalance_state: RebalanceState, spec: RebalanceSpec | None) -> st
     return "Waiting" if rebalance_state.step is RebalanceStep.WAITING_FOR_APPROVAL else "Approved"
 
 
-def _cluster(part: ClusterRebalance) -> dict[str, Any]:
+def _cluster(part: ClusterRebalance, message_bytes_max: int) -> dict[str, Any]:
     found: dict[str, Any] = {"name": part.cluster, "state": part.state.value}
     if part.hash:
         found |= {
@@ -276,6 +283,7 @@ def _cluster(part: ClusterRebalance) -> dict[str, Any]:
     message = part_message(part)
     if len(message) > PART_MESSAGE_MAX:
         message = message[: PART_MESSAGE_MAX - 1] + "…"
+    message = shorten(message, message_bytes_max)
     return found | ({"message": message} if message else {})
 
 

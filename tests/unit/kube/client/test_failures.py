@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from poolkeeper.errors import Forbidden
+from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.kube.client import failures
 from poolkeeper.kube.client.failures import ApiResponse
 
@@ -22,6 +22,26 @@ def test_roles_that_are_missing_are_told_in_one_order_as_the_server_has_none():
     roles = [f'clusterrole.rbac.authorization.k8s.io "{name}" not found' for name in "ab"]
     first, second = (told(f"{HEAD}[{', '.join(each)}]") for each in (roles, roles[::-1]))
     assert first == second == f"listing is not allowed: {HEAD}[{roles[0]}, {roles[1]}]"
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("etcdserver: request is too large", Refused),
+        (
+            "rpc error: code = ResourceExhausted desc = trying to send message larger than max"
+            " (2150458 vs. 2097152)",
+            Refused,
+        ),
+        ("etcdserver: mvcc: database space exceeded", Unavailable),
+        ("etcdserver: request timed out", Unavailable),
+    ],
+)
+def test_what_the_store_does_not_take_is_not_tried_again(message: str, kind: type) -> None:
+    body = json.dumps({"kind": "Status", "status": "Failure", "message": message, "code": 500})
+    failed = failures.failure(ApiResponse(500, body.encode()), "writing", "/x")
+    assert type(failed) is kind
+    assert message in str(failed)
 
 
 @pytest.mark.parametrize("rest", ['role "b" not found', "[b, a] and more", "[]"])

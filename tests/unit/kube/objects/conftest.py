@@ -15,8 +15,8 @@ def writing():
     """Makes writers that end with the test."""
     writers = []
 
-    def make(objects, clock=None, workers=2):
-        extra = {} if clock is None else {"clock": clock}
+    def make(objects, clock=None, workers=2, **extra):
+        extra |= {} if clock is None else {"clock": clock}
         writers.append(StatusWriter(objects, workers, pause_s=0.05, now=lambda: NOW, **extra))
         return writers[-1]
 

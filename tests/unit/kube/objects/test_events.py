@@ -9,7 +9,8 @@ from conditions import until
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import events
-from poolkeeper.kube.objects.events import EventRecorder, EventSource, Note, event, shorten
+from poolkeeper.kube.objects.events import EventRecorder, EventSource, Note, event
+from poolkeeper.text import shorten
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 TOPIC = Reference("Topic", "shop", "orders", "u1")

@@ -143,11 +143,12 @@ def test_a_new_object_of_the_same_name_has_the_last_word(writing):
 
 
 def test_a_refused_status_is_not_tried_again(writing):
-    objects = Objects(Refused("spec.x: bad"))
-    writer = writing(objects)
+    objects, told = Objects(Refused("spec.x: bad")), []
+    writer = writing(objects, on_refused=lambda *what: told.append(what))
     writer.put(TOPIC, said(), {})
     assert writer.flush(5)
     assert (writer.refused, writer.writes) == (1, 0)
+    assert told == [(TOPIC, "spec.x: bad")]
 
 
 def test_one_that_fails_does_not_hold_up_others(writing):

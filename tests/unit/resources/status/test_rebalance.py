@@ -1,5 +1,6 @@
 """What is said of a Rebalance, and that the next leader reads the same course from it."""
 
+import json
 from dataclasses import replace
 
 import jsonschema
@@ -269,6 +270,21 @@ def test_a_status_tells_the_course_and_is_what_the_definition_allows(course):
     found = status(course)
     assert state_of(found) == course
     assert [error.message for error in SCHEMA.iter_errors(found)] == []
+
+
+@pytest.mark.parametrize("letter", ["m", "é", "€"])
+def test_the_status_of_a_thousand_clusters_has_room_in_the_store(letter: str) -> None:
+    parts = (
+        replace(B, cluster=f"{n:0253}", state=PartState.FAILED, message=letter * 5000)
+        for n in range(1000)
+    )
+    found = status(replace(EXECUTING, parts=tuple(parts)))
+    assert [error.message for error in SCHEMA.iter_errors(found)] == []
+    messages = [each["message"] for each in found["clusters"]]
+    assert sum(len(each.encode()) for each in messages) <= 256 * 1024
+    assert all(each.startswith(letter * 50) and each.endswith("…") for each in messages)
+    # Of every field the server keeps who wrote it, which is about as much again without messages.
+    assert len(json.dumps(found, ensure_ascii=False).encode()) < 900_000
 
 
 def test_without_a_status_it_is_at_its_beginning():

@@ -18,6 +18,10 @@ An API server whose store was restored from a backup counts its revisions from a
 watch from a later one is open and tells nothing. So kopf is started anew when the revision is lower
 than it was.
 
+Where a server asks kopf to come back later, kopf sleeps as long as that says, an hour for example.
+So kopf is started anew when a comparison finds changes that no event told of, and kopf has neither
+begun to list nor met a failure since the comparison before.
+
 kopf ends where it may not watch a namespace, and the rights to one may go with it. So it is started
 for those that may be read, and anew when these are others; the rest is looked at every minute. It
 counts as not watched: its Topics are unknown, and what they own stays where it is.
@@ -33,7 +37,7 @@ copy the object for that: `NothingHandled` and `NoProgress` save it the work.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from typing import Any, Protocol, cast
@@ -42,8 +46,8 @@ import kopf
 from kopf._cogs.structs.references import Insights  # what `kopf.operator` takes as `insights`
 
 from poolkeeper.controller.resource_cache import ResourceCache
+from poolkeeper.controller.retry_pauses import RetryPauses
 from poolkeeper.errors import Forbidden, PoolkeeperError
-from poolkeeper.frozen import frozen
 from poolkeeper.kube.client import discovery, listing
 from poolkeeper.kube.client.references import PLURALS
 from poolkeeper.model.names import GROUP, VERSION
@@ -55,7 +59,6 @@ COMPARE_SOON_S = 2.0
 COMPARE_UNWATCHED_S = 10.0
 COMPARE_LOST_S = 60.0
 PAUSES_S = (0.5, 1, 2, 4, 8)
-BACKOFFS_S = (0.2, 0.5, 1, 1, 2, 2, 5, 5) + (10,) * 60
 START_S = 60.0
 STOP_S = 10.0
 END_S = 7.0
@@ -103,6 +106,7 @@ class ResourceWatch:
     source: ApiSource
     namespaces: tuple[str, ...] = ()
     login: Login = kopf.login_via_client
+    compare_every_s: float = COMPARE_EVERY_S
     beat: Callable[[float], None] = lambda patience_s: None
     ready: Event = field(default_factory=Event)
     _stop: Event = field(default_factory=Event)
@@ -214,12 +218,14 @@ class ResourceWatch:
 
     def _compare(self) -> None:
         """Align the cache with fresh lists."""
-        said = ""
+        said, is_quiet = "", False
         while not self._stop.is_set():
-            self.beat(COMPARE_EVERY_S + START_S)
+            self.beat(self.compare_every_s + START_S)
             listed = False
             try:
-                self._compare_all()
+                if self._compare_all() and is_quiet:
+                    logger.warning("the watch is restarted: it tells of no changes")
+                    self._kopf_stop.set()
                 listed = True
                 self.ready.set()
                 self._try_watches()
@@ -232,8 +238,12 @@ class ResourceWatch:
                 if isinstance(error, Forbidden) or not self.ready.is_set():
                     self._compare_failure = said
                 self._stop.wait(COMPARE_UNWATCHED_S if listed else COMPARE_SOON_S)
+                is_quiet = False
                 continue
-            if self._relisted.wait(COMPARE_LOST_S if self._lost else COMPARE_EVERY_S):
+            is_quiet = not self._relisted.wait(
+                COMPARE_LOST_S if self._lost else self.compare_every_s
+            )
+            if not is_quiet:
                 self._stop.wait(COMPARE_SOON_S)
                 self._relisted.clear()
 
@@ -266,7 +276,8 @@ class ResourceWatch:
             self.cache.forget_revision()
             self._kopf_stop.set()
 
-    def _compare_all(self) -> None:
+    def _compare_all(self) -> int:
+        """Align the cache with fresh lists; return how many resources it had otherwise."""
         self._restart_if_restored()
         labels = self.cache.contents()[1]
         listed = {each["metadata"]["name"]: _labels(each) for each in self.source.namespaces()}
@@ -278,12 +289,15 @@ class ResourceWatch:
         for each in sorted(followed.lost - self._lost):
             logger.warning("Topics of %s may not be listed: what they own stays as it is", each)
         self._lost |= followed.lost  # before their Topics leave the cache
+        missed_in_all = 0
         for kind in KINDS:
             known = self.cache.generations(kind)
             missed = self.cache.compare(kind, self.source.bodies(kind, followed), known)
+            missed_in_all += missed
             if missed and self.ready.is_set():
                 logger.info("the watch missed %d changes of %s", missed, KINDS[kind])
         self._lost = followed.lost
+        return missed_in_all
 
 
 async def _end_rest(parts: Collection[asyncio.Task[Any]], ours: set[asyncio.Task[Any]]) -> None:
@@ -360,23 +374,6 @@ class NoProgress(kopf.ProgressStorage):
     def clear(self, *, essence: Any) -> Any:
         """Return what `NothingHandled` returned."""
         return essence
-
-
-@frozen
-class RetryPauses:
-    """The pauses between kopf's attempts of a request; `failed` is called after each failure.
-
-    kopf takes the next pause before each attempt. So every pause but the first means that an
-    attempt failed.
-    """
-
-    failed: Callable[[], None]
-
-    def __iter__(self) -> Iterator[float]:
-        for attempt, pause_s in enumerate(BACKOFFS_S):
-            if attempt:
-                self.failed()
-            yield pause_s
 
 
 def settings(failed: Callable[[], None]) -> kopf.OperatorSettings:

@@ -5,7 +5,8 @@ from itertools import chain, islice, repeat
 from typing import Any, cast
 
 from poolkeeper.controller.resource_cache import ResourceCache
-from poolkeeper.controller.watch import BACKOFFS_S, ResourceWatch, RetryPauses, settings
+from poolkeeper.controller.retry_pauses import BACKOFFS_S, RetryPauses
+from poolkeeper.controller.watch import ResourceWatch, settings
 from poolkeeper.kube.client.listing import Followed
 
 

@@ -30,6 +30,7 @@ class Nothing:
 
     def __init__(self) -> None:
         self.now = 100
+        self.topics: tuple[dict[str, object], ...] = ()
 
     def revision(self) -> int:
         self.now += 1
@@ -38,8 +39,8 @@ class Nothing:
     def missing(self) -> str:
         return ""
 
-    def bodies(self, kind: str, followed: Followed) -> tuple[()]:
-        return ()
+    def bodies(self, kind: str, followed: Followed) -> tuple[dict[str, object], ...]:
+        return self.topics if kind == "Topic" else ()
 
     def namespaces(self) -> tuple[()]:
         return ()
@@ -55,14 +56,23 @@ class Nothing:
 class Served:
     """What a server serves: `topics` when they are listed; watches are open until `cut`.
 
-    After that, and until `healed`, a watch of Topics is refused as by a server that does not know
+    While it is `busy`, whoever lists Topics shall come back in an hour. After the cut, and until
+    `healed`, a watch of Topics is refused as by a server that does not know
     the token, and all others wait for an answer.
     """
 
     topics: list[dict[str, object]] = field(default_factory=list)
     cut: Event = field(default_factory=Event)
     healed: Event = field(default_factory=Event)
+    busy: Event = field(default_factory=Event)
     watched: set[str] = field(default_factory=set)
+
+    def listed(self, plural: str) -> tuple[int, dict[str, object]]:
+        if plural != "topics":
+            return 200, {"metadata": {"resourceVersion": "1"}, "items": []}
+        if self.busy.is_set():
+            return 429, {"kind": "Status", "details": {"retryAfterSeconds": 3600}}
+        return 200, {"metadata": {"resourceVersion": "1"}, "items": self.topics}
 
     def discovered(self, path: str) -> dict[str, object] | None:
         if path == "/api":
@@ -101,8 +111,7 @@ def serving(served: Served) -> Iterator[str]:
             elif (found := served.discovered(path)) is not None:
                 self.say(200, found)
             else:
-                items = served.topics if plural == "topics" else []
-                self.say(200, {"metadata": {"resourceVersion": "1"}, "items": items})
+                self.say(*served.listed(plural))
 
         def answer_watch(self, plural: str) -> None:
             if served.healed.is_set():
@@ -202,6 +211,28 @@ def test_a_store_that_was_restored_is_read_again(told_later: bool) -> None:
                 source.now = 50
             watch._relisted.set()
             until(lambda: known() == ["restored"], "everything was listed again", 30)
+        finally:
+            served.healed.set()
+            watch.stop()
+
+
+@pytest.mark.slow
+def test_a_watch_that_tells_of_no_changes_is_started_anew() -> None:
+    """Where a server told kopf to come back in an hour, it sleeps for an hour."""
+    served, source = Served(), Nothing()
+    with serving(served) as url:
+        login = lambda **_: kopf.ConnectionInfo(server=url, token="t")  # noqa: E731
+        watch = ResourceWatch(ResourceCache(), source, login=login, compare_every_s=2)
+        served.busy.set()
+        watch.start()
+        try:
+            every = {"namespaces", *KINDS.values()}
+            until(lambda: served.watched == every - {"topics"}, "all others are watched", 30)
+            served.busy.clear()
+            new = topic("new", "p", "shop")
+            new["metadata"] |= {"uid": "u1", "generation": 1}
+            source.topics = (new,)
+            until(lambda: served.watched == every, "kopf was started anew", 30)
         finally:
             served.healed.set()
             watch.stop()

@@ -37,14 +37,15 @@ copy the object for that: `NothingHandled` and `NoProgress` save it the work.
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from threading import Event, Thread
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import kopf
 from kopf._cogs.structs.references import Insights  # what `kopf.operator` takes as `insights`
 
+from poolkeeper.controller.api_source import ApiSource
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.retry_pauses import RetryPauses
 from poolkeeper.errors import Forbidden, PoolkeeperError
@@ -71,26 +72,10 @@ Login = Callable[..., kopf.ConnectionInfo | None]
 """kopf's login handler: returns how to reach the API server."""
 
 
-class ApiSource(Protocol):
-    """Lists resources on the API server; every method raises `PoolkeeperError` if it is away."""
-
-    def missing(self) -> str:
-        """Return a sentence naming our kinds that the API server does not serve, or ""."""
-
-    def bodies(self, kind: str, followed: listing.Followed) -> Iterable[Mapping[str, Any]]:
-        """List the resources of a kind (a key of `KINDS`) in these namespaces."""
-
-    def namespaces(self) -> Iterable[Mapping[str, Any]]:
-        """List the namespaces."""
-
-    def followed(self) -> listing.Followed:
-        """Return the namespaces to list."""
-
-    def revision(self) -> int | None:
-        """Return the revision of the API server's store; None if it is no number."""
-
-    def try_watches(self) -> None:
-        """Raise what a watch of resources or namespaces fails with."""
+def log_in(**given: Any) -> kopf.ConnectionInfo | None:
+    """Return how our own client reaches the API server; no header takes a token's line feed."""
+    found = kopf.login_via_client(**given)
+    return found and replace(found, token=found.token and found.token.strip())
 
 
 @dataclass(slots=True)
@@ -105,7 +90,7 @@ class ResourceWatch:
     cache: ResourceCache
     source: ApiSource
     namespaces: tuple[str, ...] = ()
-    login: Login = kopf.login_via_client
+    login: Login = log_in
     compare_every_s: float = COMPARE_EVERY_S
     beat: Callable[[float], None] = lambda patience_s: None
     ready: Event = field(default_factory=Event)

@@ -308,8 +308,11 @@ class Api:
             raise Unavailable(f"no credentials for the API server: {failed}") from failed
         finally:
             self._credentials.release()
-        token = settings.get("BearerToken")
-        return {"Authorization": token["value"]} if token and token["value"] else {}
+        # A file that somebody wrote may end in a line feed, which no header may have.
+        token = (settings.get("BearerToken") or {"value": ""})["value"].strip()
+        if not (token.isascii() and token.isprintable()):
+            raise Unavailable("no credentials for the API server: the token is not in one line")
+        return {"Authorization": token} if token else {}
 
 
 class _ConnectionBroken(Unavailable):

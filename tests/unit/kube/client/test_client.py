@@ -351,6 +351,21 @@ def test_a_token_is_asked_for_each_time():
         ]
 
 
+def test_a_token_is_sent_without_the_line_feed_that_ends_its_file():
+    with api_of(answers(200, THING)) as (api, server):
+        api._configuration.api_key["BearerToken"] = "bearer one\n"
+        read(api)
+        assert server.requests[0].headers["authorization"] == "bearer one"
+
+
+@pytest.mark.parametrize("token", ["bearer one\ntwo", "bearer \u20ac"])
+def test_a_token_that_no_header_may_have_is_no_crash(token):
+    with api_of(answers(200, THING)) as (api, _):
+        api._configuration.api_key["BearerToken"] = token
+        with pytest.raises(Unavailable, match="no credentials for the API server"):
+            read(api)
+
+
 def test_a_token_that_cannot_be_had_is_no_crash():
     with api_of(answers(200, THING)) as (api, _):
 

@@ -35,6 +35,7 @@ UNDECLARED = "field not declared in schema"
 TOO_LARGE = ("etcdserver: request is too large", "trying to send message larger than max")
 TERMINATING = "NamespaceTerminating"
 ROLES = ": RBAC: ["
+_NO_JSON = (ValueError, RecursionError)  # the latter of brackets without an end
 _OF_OBJECTS = frozenset(("kind", "metadata"))
 
 
@@ -64,7 +65,7 @@ def content(answer: ApiResponse, doing: str) -> dict[str, Any]:
     """
     try:
         found = json.loads(answer.body)
-    except ValueError as broken:
+    except _NO_JSON as broken:
         raise Unavailable(f"the API server's answer is no JSON ({doing})") from broken
     if not isinstance(found, dict) or not _OF_OBJECTS & found.keys():
         raise Unavailable(f"the API server's answer is no object of Kubernetes ({doing})")
@@ -129,7 +130,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 def _status(body: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(body)
-    except ValueError:
+    except _NO_JSON:
         return None
     return found if isinstance(found, dict) and found.get("kind") == "Status" else None
 

@@ -21,6 +21,7 @@ from unit.kube.http_servers import (
     trickles,
 )
 
+DEEP = "[" * 200_000
 THING = {"kind": "Thing", "metadata": {"name": "a"}}
 THINGS = {"kind": "ThingList", "metadata": {}, "items": [THING]}
 
@@ -201,6 +202,10 @@ def test_requests(call, method, target, kind, sent):
             id="redirects-are-not-followed",
         ),
         pytest.param(read, answers(200, "no json"), Unavailable, "no JSON", id="garbage"),
+        pytest.param(read, answers(200, DEEP), Unavailable, "no JSON", id="brackets"),
+        pytest.param(
+            read, answers(500, DEEP), Unavailable, "answered 500", id="brackets-of-an-error"
+        ),
         pytest.param(read, answers(200, {"ok": 1}), Unavailable, "no object of", id="other-json"),
         pytest.param(
             enumerate_all,

@@ -115,7 +115,9 @@ class StatusWriter:
         self._api = api
         self._clock = clock
         self._now = now
-        self._queue: WorkQueue[Reference, _PendingStatus] = WorkQueue(clock, pause_s=pause_s)
+        self._queue: WorkQueue[Reference, _PendingStatus] = WorkQueue(
+            clock, pause_s=pause_s, group_of=lambda one: (one.kind, one.namespace)
+        )
         self._written: OrderedDict[Reference, _WrittenStatus] = OrderedDict()
         self._lock = Lock()  # of `_written`
         self._reason = ""

@@ -4,13 +4,16 @@ A value that is likely to be outdated soon is put with a delay; a newer one may 
 
 One thread at a time works on a key; a value put meanwhile waits for it. `again` retries a key after
 a pause of its own (1 s doubling to 30 s). If the cause seems common to all keys, they also share a
-pause (0.5 s doubling to 5 s). Then one thread probes, and all continue once it succeeded. A key
-that only seemed to fail for a common cause delays the others little.
+pause (0.5 s doubling to 5 s). Then one thread probes, and all continue once it succeeded.
+
+Many keys may only seem to fail for a common cause, as those of one namespace whose webhook is away.
+So a group of keys whose last write failed for one is suspected, and goes after all others, to probe
+as well: else these would wait for the pause of each key of that group.
 """
 
 import heapq
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import Condition
 from typing import Generic, TypeVar
@@ -36,13 +39,20 @@ class WorkQueue(Generic[Key, Value]):
     """A work queue; see the module. A taken value counts as queued until `done` or `again`."""
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, *, pause_s: float = OWN_PAUSE_S
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        pause_s: float = OWN_PAUSE_S,
+        group_of: Callable[[Key], Hashable] = lambda key: key,
     ) -> None:
         self._clock = clock
         self._pause_s = pause_s
+        self._group_of = group_of
+        self._suspected: set[Hashable] = set()
         self._waiting: dict[Key, _Entry[Value]] = {}
         self._processing: dict[Key, _Entry[Value]] = {}
         self._ready: list[tuple[float, int, Key]] = []
+        self._last: list[tuple[float, int, Key]] = []
         self._sequence = 0
         self._failures = 0
         self._closed_until_s = float("-inf")
@@ -78,6 +88,7 @@ class WorkQueue(Generic[Key, Value]):
         """Remove a key and its value."""
         with self._condition:
             self._waiting.pop(key, None)
+            self._suspected.discard(key)
             if key in self._processing:
                 self._processing[key].dropped = True
             self._condition.notify_all()
@@ -99,6 +110,7 @@ class WorkQueue(Generic[Key, Value]):
         """Mark the taken value as written; this also ends a shared pause."""
         with self._condition:
             self._failures, self._probing = 0, False
+            self._suspected.discard(self._group_of(key))
             del self._processing[key]
             if (entry := self._waiting.get(key)) is not None:
                 self._push(key, entry.due_s)
@@ -110,6 +122,7 @@ class WorkQueue(Generic[Key, Value]):
             self._probing = False
             entry = self._processing.pop(key)
             if shared:
+                self._suspected.add(self._group_of(key))
                 self._close_for_a_while()
                 pause_s = paused_s(entry.failures, SHARED_PAUSE_S, SHARED_PAUSE_S_MAX)
             else:
@@ -165,18 +178,26 @@ class WorkQueue(Generic[Key, Value]):
 
     def _push(self, key: Key, ready_s: float) -> None:
         self._sequence += 1
-        heapq.heappush(self._ready, (ready_s, self._sequence, key))
+        heap = self._last if self._group_of(key) in self._suspected else self._ready
+        heapq.heappush(heap, (ready_s, self._sequence, key))
         self._condition.notify()
 
     def _until_ready_s(self) -> float | None:
         """Return the seconds until a key is due: 0 is now, `None` is not before the next `put`."""
-        if not self._ready or self._probing:
+        heads = [heap[0][0] for heap in (self._ready, self._last) if heap]
+        if not heads or self._probing:
             return None
-        until_s = max(self._ready[0][0], self._closed_until_s)
+        until_s = max(min(heads), self._closed_until_s)
         return max(0.0, until_s - self._clock())
 
     def _pop(self) -> tuple[Key, Value] | None:
-        ready_s, _, key = heapq.heappop(self._ready)
+        if self._ready and self._ready[0][0] <= self._clock():
+            ready_s, number, key = heapq.heappop(self._ready)
+            if self._group_of(key) in self._suspected:
+                heapq.heappush(self._last, (ready_s, number, key))
+                return None
+        else:
+            ready_s, _, key = heapq.heappop(self._last)
         entry = self._waiting.get(key)
         if entry is None or key in self._processing or ready_s < entry.due_s:
             return None  # a key is queued once more whenever its value becomes due at another time

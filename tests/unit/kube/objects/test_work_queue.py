@@ -127,6 +127,47 @@ def test_after_a_common_failure_one_probes_and_then_all_go_on(queue, clock):
     assert [key for key, _ in taken(queue)] == ["c", "a"]
 
 
+def test_a_group_that_fails_again_and_again_keeps_no_other_waiting(clock):
+    """Where a webhook of one namespace is away, each of its objects seems to show an outage."""
+    queue = WorkQueue(clock, group_of=lambda key: key[0])
+    for number in range(1000):
+        queue.put(("away", number), 1)
+    for number in range(20):
+        queue.put(("other", number), 1)
+        queue.put(("another", number), 1)
+    written = set()
+    for _ in range(40):
+        clock.now_s += 0.5
+        while queue._until_ready_s() == 0:
+            if (pair := queue._pop()) is None:
+                continue
+            group, _ = key = pair[0]
+            if group == "away":
+                queue.again(key, shared=True)
+            else:
+                written.add(key)
+                queue.done(key)
+    assert len(written) == 40
+    assert len(queue) == 1000
+
+
+def test_an_outage_that_ends_is_over_for_all_groups(clock):
+    queue = WorkQueue(clock, group_of=lambda key: key[0])
+    keys = [(group, number) for group in "ab" for number in range(3)]
+    for key in keys:
+        queue.put(key, 1)
+    for _ in range(10):
+        for key, _ in taken(queue):
+            queue.again(key, shared=True)
+        clock.now_s += 5
+    written = []
+    while queue._until_ready_s() == 0:
+        if (pair := queue._pop()) is not None:
+            written.append(pair[0])
+            queue.done(pair[0])
+    assert sorted(written) == keys
+
+
 def test_threads_that_fail_together_pause_once(queue, clock):
     for key in "abcd":
         queue.put(key, 1)

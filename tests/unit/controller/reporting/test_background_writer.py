@@ -50,6 +50,20 @@ def test_the_latest_value_is_written_and_a_failure_ends_nothing(log: Log) -> Non
     writer.close()
 
 
+def test_a_namespace_that_fails_keeps_no_other_waiting(log: Log) -> None:
+    writer = BackgroundWriter("numbers", log.write)
+    log.open.clear()
+    failing = [Reference("Topic", "away", f"t{number}") for number in range(9)]
+    for each in failing:
+        writer.put(each, -1)
+    until(lambda: len(writer._values) == len(failing) - 1, "the first is being written")
+    writer.put(A, 1)
+    log.open.set()
+    until(lambda: len(log.entries) == len(failing) + 1, "all are written")
+    assert log.values()[:2] == [(failing[0], -1), (A, 1)]
+    writer.close()
+
+
 def test_an_object_is_written_at_once_and_then_not_too_often(log: Log) -> None:
     writer = BackgroundWriter("numbers", log.write, EVERY_S)
     began_s = time.monotonic()

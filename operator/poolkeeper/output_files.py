@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from poolkeeper.errors import Refused
@@ -59,12 +60,33 @@ def write(file: Path, body: str | bytes, mode: int = 0o666) -> None:
         raise
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder, if it is not there; raises Refused."""
+def make_folder(folder: Path) -> tuple[Path, ...]:
+    """Make a folder, if it is not there; return those that were made, the outermost first.
+
+    Raises Refused, and leaves none of them.
+    """
+    made: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        missing = [each for each in (folder, *folder.parents) if not os.path.exists(each)]
+        for each in reversed(missing):
+            with contextlib.suppress(FileExistsError):
+                each.mkdir()
+                made.append(each)
+        folder.mkdir(exist_ok=True)
     except OSError as error:
+        remove_folders(made)
         raise Refused(f"{folder}: cannot be made ({error.strerror})") from error
+    except BaseException:  # an interrupt
+        remove_folders(made)
+        raise
+    return tuple(made)
+
+
+def remove_folders(made: Iterable[Path]) -> None:
+    """Remove folders that `make_folder` made, as far as they are empty."""
+    for folder in reversed(tuple(made)):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def _remove(file: Path) -> None:

@@ -97,3 +97,19 @@ def test_an_interrupt_leaves_nothing_half_written(
     with pytest.raises(KeyboardInterrupt):
         output_files.write(tmp_path / "plan.json", "new")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_leaves_none_of_those_above_it(tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="cannot be made"):
+        output_files.make_folder(tmp_path / "a" / "b" / ("c" * 300))
+    assert list(tmp_path.iterdir()) == []
+    assert output_files.make_folder(tmp_path / "a" / "b") == (tmp_path / "a", tmp_path / "a" / "b")
+    assert output_files.make_folder(tmp_path / "a" / "b") == ()
+
+
+def test_a_file_in_the_place_of_a_folder_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for folder in (file, file / "inner"):
+        with pytest.raises(Refused, match="cannot be made"):
+            output_files.make_folder(folder)

@@ -152,7 +152,7 @@ def write(out: Path, files: Mapping[str, str]) -> None:
     ]
     if taken:
         raise InvalidInput(taken)
-    output_files.make_folder(out)
+    made = output_files.make_folder(out)
     written: list[Path] = []
     try:
         for name, text in files.items():
@@ -162,4 +162,5 @@ def write(out: Path, files: Mapping[str, str]) -> None:
         for file in written:
             with contextlib.suppress(OSError):
                 file.unlink()
+        output_files.remove_folders(made)
         raise

@@ -82,6 +82,8 @@ def test_import_that_fails_half_way_leaves_no_manifests(tmp_path, monkeypatch, f
 
     monkeypatch.setattr(Path, "replace", replace_one)
     files = {"cluster.yaml": "a", "pools.yaml": "b", "topics.yaml": "c"}
-    with pytest.raises((Refused, KeyboardInterrupt)):
-        import_.write(tmp_path / "out", files)
-    assert list((tmp_path / "out").iterdir()) == []
+    (tmp_path / "mine").mkdir()
+    for out in (tmp_path / "new" / "out", tmp_path / "mine"):
+        with pytest.raises((Refused, KeyboardInterrupt)):
+            import_.write(out, files)
+    assert list(tmp_path.rglob("*")) == [tmp_path / "mine"]

@@ -13,7 +13,7 @@
       tls: {ca: ca.pem}
 
 Problems name file, line and field as those of manifests do, but never a value: any may be a secret.
-Paths are relative to the file's folder.
+Paths are relative to the file's folder; those of a pipe are so to the current folder.
 """
 
 import os
@@ -75,8 +75,11 @@ def load(path: Path) -> ClientConfig:
     return parse(text, path)
 
 
-def parse(text: str, path: Path) -> ClientConfig:
-    """Parse the text of the file at `path`; raises `InvalidInput` with all problems."""
+def parse(text: str, path: Path, folder: Path | None = None) -> ClientConfig:
+    """Parse the text of the file at `path`; raises `InvalidInput` with all problems.
+
+    `folder`: what its paths are relative to, if that is not the file's folder.
+    """
     parsed, problems = yaml_documents.parse(text, str(path), secret=True)
     if len(parsed) != 1 and not problems:
         message = f"holds {len(parsed)} documents (expected one)"
@@ -90,7 +93,7 @@ def parse(text: str, path: Path) -> ClientConfig:
         findings.add((), "has no fields (expected zookeeper or brokers)")
         raise InvalidInput(findings.problems)
     checked = schemas.held_against(_SCHEMA, _VALIDATOR, document.body, findings, secret=True)
-    config = _config(schemas.with_defaults(_SCHEMA, checked.whole), path.parent, findings)
+    config = _config(schemas.with_defaults(_SCHEMA, checked.whole), folder or path.parent, findings)
     if findings.problems:
         raise InvalidInput(findings.problems)
     return config

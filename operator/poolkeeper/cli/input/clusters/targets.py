@@ -6,9 +6,14 @@ the machine that runs the operator, the client configuration holds paths of this
 """
 
 import re
+import stat
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from threading import Lock
 
 from poolkeeper.cli import timing
+from poolkeeper.cli.input import bounded_files
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Refused
@@ -17,7 +22,7 @@ from poolkeeper.model.credentials import ClientConfig
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.specs import KafkaClusterSpec, ZooKeeperSpec
 from poolkeeper.resources.checks import folder
-from poolkeeper.resources.parse import client_config
+from poolkeeper.resources.parse import client_config, files
 
 ANONYMOUS = ClientConfig()
 
@@ -139,6 +144,27 @@ def name_of(connect: str) -> str:
 
 
 def _client(address: ClusterSelection) -> ClientConfig:
-    if address.client_config is None:
+    file = address.client_config
+    if file is None:
         return ANONYMOUS
-    return client_config.load(address.client_config)
+    if not _is_pipe(file):
+        return client_config.load(file)
+    with _PIPES_LOCK:
+        text = _text_of_pipe(file)
+    return client_config.parse(text, file, Path.cwd())
+
+
+def _is_pipe(file: Path) -> bool:
+    try:
+        return stat.S_ISFIFO(file.stat().st_mode)
+    except OSError:  # whoever reads it tells
+        return False
+
+
+_PIPES_LOCK = Lock()
+
+
+@cache
+def _text_of_pipe(file: Path) -> str:
+    """The text of a pipe, which tells it once: commands that stay ask for it again and again."""
+    return bounded_files.read_text(file, files.BYTES_MAX)

@@ -1,4 +1,7 @@
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -116,6 +119,36 @@ def test_a_wrong_client_configuration_is_not_the_manifests_fault(tmp_path, capsy
     with pytest.raises(InvalidInput, match=r"client\.yaml"):
         targets.reachable_target(ClusterSelection(folders, zookeeper=zookeeper, client_config=file))
     assert capsys.readouterr().err == ""
+
+
+def test_a_client_configuration_may_be_a_pipe_which_is_read_once(tmp_path, monkeypatch):
+    """A shell's `<(…)` is one: secrets of a vault then lie in no file."""
+    (tmp_path / "ca.pem").write_text(pem_texts.CERTIFICATE)
+    pipe = tmp_path / "elsewhere" / "pipe"
+    pipe.parent.mkdir()
+    os.mkfifo(pipe)
+    monkeypatch.chdir(tmp_path)
+    writer = Thread(target=lambda: pipe.write_text(CONFIG))
+    writer.start()
+    address = ClusterSelection((Path("m"),), client_config=pipe)
+    with ThreadPoolExecutor(4) as threads:  # `run -f` has one for each cluster
+        found = list(threads.map(lambda _: targets.target_of(address, Desired(SPEC)), range(9)))
+    writer.join()
+    assert {each.client.brokers for each in found} == {BrokerCredentials("u", "secret")}
+    assert {each.client.brokers_tls for each in found} == {Tls(str(tmp_path / "ca.pem"))}
+
+
+def test_a_wrong_client_configuration_from_a_pipe_is_told_by_its_line(tmp_path):
+    reader, writer = os.pipe()
+    os.write(writer, b"brokers:\n  usrname: u\n")
+    os.close(writer)
+    pipe = Path(f"/dev/fd/{reader}")
+    try:
+        for _ in range(2):
+            with pytest.raises(InvalidInput, match=f"^{pipe}:2: brokers.usrname: "):
+                targets.target_of(ClusterSelection((Path("m"),), client_config=pipe), Desired(SPEC))
+    finally:
+        os.close(reader)
 
 
 def test_manifests_say_what_the_client_configuration_does_not(tmp_path):

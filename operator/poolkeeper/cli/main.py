@@ -187,13 +187,14 @@ def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
         printing.report([Problem("", 0, "", _usage(error))], as_json=as_json)
         return REFUSED
     except click.Abort:
-        click.echo("interrupted", err=True)
+        printing.report_interrupt(as_json=as_json)
         return interrupts.INTERRUPTED
     except PoolkeeperError as error:
         printing.report(printing.problems_of(error), as_json=as_json)
         return error.exit_code
     finally:
         hints.printed_for(hints.AddressOptions())
+        printing.end()
     return code if isinstance(code, int) else 0
 
 

@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 import poolkeeper
 from poolkeeper.cli import main
+from poolkeeper.cli.input import options
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem, Refused, Unavailable
 
@@ -28,6 +30,7 @@ CRASH = """
 import os, signal
 from poolkeeper import __main__
 from poolkeeper.cli import main
+from poolkeeper.cli.input import options
 main.main = lambda: os.kill(os.getpid(), signal.SIGSEGV)
 __main__.main()
 """
@@ -153,6 +156,94 @@ def test_errors_of_ours_become_lines_and_codes(capsys, error, code, lines):
 def test_an_interrupt_is_130(capsys):
     code, out, err = run(capsys, command=failing(KeyboardInterrupt()))
     assert (code, out, err.strip()) == (130, "", "interrupted")
+
+
+@click.group()
+def writing():
+    """Commands that write, and then end as they are told."""
+
+
+def _ends(error):
+    def add(function):
+        @writing.command(function.__name__.replace("_", "-"))
+        @options.output()
+        def command(output):
+            function()
+            raise error
+
+        return function
+
+    return add
+
+
+@_ends(KeyboardInterrupt())
+def interrupted():
+    pass
+
+
+@_ends(KeyboardInterrupt())
+def interrupted_after():
+    printing.emit_json({"a": 1})
+
+
+@_ends(Refused("no"))
+def refused_after():
+    printing.emit_json({"a": 1})
+
+
+@_ends(KeyboardInterrupt())
+def interrupted_lines():
+    printing.write_lines()
+    printing.emit_json({"a": 1})
+
+
+@_ends(Refused("no"))
+def refused_lines():
+    printing.write_lines()
+    printing.emit_json({"a": 1})
+    printing.emit_json({"a": 2})
+
+
+def error(message):
+    return {"errors": [{"file": None, "line": None, "field": None, "message": message}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "document"),
+    [
+        pytest.param("interrupted", 130, error("interrupted"), id="before-the-document"),
+        pytest.param("interrupted-after", 130, {"a": 1}, id="interrupted-after-it"),
+        pytest.param("refused-after", 1, {"a": 1}, id="refused-after-it"),
+    ],
+)
+def test_the_output_is_one_document_however_it_ends(capsys, name, code, document):
+    found, out, err = run(capsys, name, "-o", "json", command=writing)
+    assert (found, json.loads(out)) == (code, document)
+    assert err.strip() == ("no" if code == 1 else "interrupted")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "documents"),
+    [
+        pytest.param("interrupted-lines", 130, [{"a": 1}], id="interrupted"),
+        pytest.param("refused-lines", 1, [{"a": 1}, {"a": 2}, error("no")], id="refused"),
+    ],
+)
+def test_each_line_of_an_output_in_lines_is_a_document(capsys, name, code, documents):
+    found, out, _ = run(capsys, name, "-o", "json", command=writing)
+    assert (found, list(map(json.loads, out.splitlines()))) == (code, documents)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_document_is_utf_8_in_an_old_locale(encoding):
+    ran = subprocess.run(
+        [sys.executable, "-m", "poolkeeper", "validate", "-f", "/é/→/nowhere", "-o", "json"],
+        capture_output=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+    assert json.loads(ran.stdout)["errors"][0]["file"] == "/é/→/nowhere"
 
 
 def test_a_problem_as_data():

@@ -48,12 +48,15 @@ def test_a_key_of_the_kubeconfig_stays_in_no_file(mute: str, tmp_path: Path, num
     work.mkdir()
     config.write_text(kubeconfig(mute))
     environment = {**os.environ, "TMPDIR": str(work), "KUBECONFIG": str(config)}
-    words = [sys.executable, "-c", HEED + PLUGIN, "status"]
-    with subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True) as command:
+    words = [sys.executable, "-c", HEED + PLUGIN, "status", "-o", "json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, env=environment, text=True, **pipes) as command:
         try:
             until(lambda: list(work.iterdir()), "it has its credentials", BEGINS_S)
             command.send_signal(number)
             assert command.wait(ENDS_S) == INTERRUPTED
+            assert command.stdout is not None
+            assert json.load(command.stdout)["errors"][0]["message"] == "interrupted"
         finally:
             command.kill()
     assert list(work.iterdir()) == []

@@ -16,6 +16,7 @@ import click
 
 from poolkeeper import sandbox as sandboxes
 from poolkeeper.cli.input import options
+from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.versions import KafkaVersion, support_problem
@@ -106,7 +107,7 @@ def up(*, foreground: bool, output: str, **given: Any) -> None:
     running = sandboxes.Sandbox.start(Shape(**given).spec(), tied=foreground)
     if not foreground:
         running.detach()
-        click.echo(_render(_describe(running), output))
+        printing.emit_document(_render(_describe(running), output))
         return
     with running:
         _stay(_render(_describe(running), output))
@@ -124,7 +125,7 @@ def down(everything: bool, name: str, root: Path | None, output: str) -> None:
     else:
         ended = (name,) if sandboxes.take_down(name, root) else ()
     if output == "json":
-        click.echo(json.dumps({"ended": ended}))
+        printing.emit_document(json.dumps({"ended": ended}))
     else:
         click.echo(f"ended: {', '.join(ended)}" if ended else "nothing to end")
 
@@ -182,7 +183,7 @@ def _stay(announcement: str) -> None:
 
     signal.signal(signal.SIGTERM, interrupt)
     try:
-        click.echo(announcement)
+        printing.emit_document(announcement)
         sys.stdout.flush()
         signal.pause()
     except KeyboardInterrupt:

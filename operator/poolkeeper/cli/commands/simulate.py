@@ -5,6 +5,7 @@ import sys
 import click
 
 from poolkeeper.cli.input import options
+from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
 from poolkeeper.simulations import bounds, lines
 from poolkeeper.simulations.kinds import KINDS
@@ -39,6 +40,7 @@ def simulate(kind: str | None, output: str) -> int:
     line is read: {"id": …, "output": …}, or {"id": …, "error": "…"} with all that is wrong with
     that line. They are the same with --output text and json. Connects to nothing.
     """
+    printing.write_lines()
     if sys.stdin is None:
         raise Refused("standard input is closed (expected lines of JSON)")
     refused = 0

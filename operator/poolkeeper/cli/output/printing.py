@@ -1,9 +1,15 @@
 """Writes to standard output and standard error.
 
 Standard output carries the result; with `--output json` it is exactly one JSON document. Errors are
-one line each on standard error; with `--output json` they are also in that document.
+one line each on standard error; with `--output json` they are in that document, in place of the
+result. An interrupt is one of them. After a result no errors are written to standard output, whole
+or cut off as the result is: two documents are none.
+
+Commands that write a document a line for as long as they run (`write_lines`) write errors in such a
+line. An interrupt is their normal end, and adds none.
 """
 
+import codecs
 import sys
 from collections.abc import Iterable
 
@@ -12,11 +18,12 @@ import click
 from poolkeeper import wording
 from poolkeeper.cli.output import hints, ink
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem
-from poolkeeper.jsontext import indented
+from poolkeeper.jsontext import compact, indented
 from poolkeeper.text import visible
 
 TEXT = "text"
 JSON = "json"
+INTERRUPTED = "interrupted"
 HASH_DIGITS = len("sha256:") + 8
 """How much of a plan's hash tables and lines show; `show` takes it."""
 
@@ -27,9 +34,44 @@ def emit(text: str) -> None:
         click.echo(visible(hints.completed(text.rstrip("\n")), coloured=ink.of_output().colour))
 
 
+class _Documents:
+    """What standard output has of a command: this process runs one at a time."""
+
+    as_lines = False
+    begun = False
+
+
+def end() -> None:
+    """End the output of a command: the next one of this process begins anew."""
+    _Documents.as_lines = _Documents.begun = False
+
+
+def write_lines() -> None:
+    """Write a JSON document a line from now on, as many as there are."""
+    _Documents.as_lines = True
+
+
 def emit_json(value: object) -> None:
-    """Write one JSON document, indented, keys as given."""
-    click.echo(indented(value, 2, ascii_only=False))
+    """Write one JSON document, keys as given: indented, or after `write_lines` in a line."""
+    ascii_only = not _takes_utf_8()
+    if _Documents.as_lines:
+        emit_document(compact(value, ascii_only=ascii_only))
+    else:
+        emit_document(indented(value, 2, ascii_only=ascii_only))
+
+
+def _takes_utf_8() -> bool:
+    """Whether standard output is UTF-8: in an old locale JSON is ASCII, which is UTF-8 as well.
+
+    What has no encoding is text in memory.
+    """
+    return codecs.lookup(sys.stdout.encoding or "utf-8").name == "utf-8"
+
+
+def emit_document(text: str) -> None:
+    """Write a JSON document that is text already."""
+    _Documents.begun = True
+    click.echo(text)
 
 
 def warn(sentences: Iterable[str]) -> None:
@@ -54,11 +96,16 @@ def problems_of(error: PoolkeeperError) -> tuple[Problem, ...]:
 def report(problems: Iterable[Problem], *, as_json: bool) -> None:
     """Write problems to standard error and, as data, to standard output."""
     listed = tuple(problems)
-    if as_json:
+    if as_json and (_Documents.as_lines or not _Documents.begun):
         emit_json({"errors": [as_data(problem) for problem in listed]})
         sys.stdout.flush()
     for problem in listed:
         click.echo(one_line(hints.completed(str(problem))), err=True)
+
+
+def report_interrupt(*, as_json: bool) -> None:
+    """Write that the command was interrupted, as `report` does."""
+    report([Problem("", 0, "", INTERRUPTED)], as_json=as_json and not _Documents.as_lines)
 
 
 def as_data(problem: Problem) -> dict[str, object]:

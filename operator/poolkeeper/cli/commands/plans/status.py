@@ -1,6 +1,5 @@
 """`poolkeeper status`."""
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -40,6 +39,8 @@ def status(address: ClusterSelection, watch: bool, output: str) -> None:
     With --watch a terminal shows a live view. A pipe or a file gets the text again whenever it has
     changed, and with --output json one line a look.
     """
+    if watch and output == printing.JSON:
+        printing.write_lines()
     target = targets.reachable_target(address)
     with cluster_reading.session(target) as session:
         cluster_reading.warn_of_other_cluster(session, target)
@@ -63,7 +64,7 @@ def _show(found: status_values.Status, output: str) -> None:
 def _viewer(output: str) -> Iterator[Callable[[status_values.Status], None]]:
     """Give what shows one look after the other: a live view, lines of JSON, or text."""
     if output == printing.JSON:
-        yield lambda found: printing.emit(json.dumps(status_text.as_data(found)))
+        yield lambda found: printing.emit_json(status_text.as_data(found))
     elif sys.stdout.isatty():
         # Few looks are watched: what draws is imported for them alone.
         from rich.console import Console

@@ -14,6 +14,7 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.commands.run.run_folder import watch_folder
 from poolkeeper.cli.input import interrupts, operator_options, options
 from poolkeeper.cli.input.options import ClusterSelection
+from poolkeeper.cli.output import printing
 from poolkeeper.telemetry import audit
 from poolkeeper.telemetry.audit import AuditLog, Emit
 
@@ -48,6 +49,8 @@ def run(
         raise click.UsageError("--kubernetes takes manifests from the API server alone")
     if not kubernetes and not address.folders:
         raise click.UsageError("no manifests to follow: give -f DIR, or --kubernetes")
+    if output == printing.JSON:
+        printing.write_lines()
     ended = StopSignal()
     if kubernetes:
         to_standard_output = AuditLog.open(audit.STANDARD_OUTPUT).emit

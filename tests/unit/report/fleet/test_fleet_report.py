@@ -38,6 +38,20 @@ def test_an_empty_fleet_has_a_page(read_page, read_markdown):
     assert "Fleet of 0 clusters" in read_markdown(fleet_markdown(nothing)).text
 
 
+def test_a_budget_is_missed_where_something_moves_and_none_was_made():
+    moving, told = small(), "There is no budget"
+    still = replace(moving, clusters=[replace(each, moves=0) for each in moving.clusters])
+    assert moving.timeline is not None
+    left_out = replace(moving.timeline, bars=())
+    for report, is_missed in (
+        (replace(moving, timeline=None), True),
+        (replace(moving, timeline=left_out), False),
+        (replace(still, timeline=left_out), False),
+        (replace(still, timeline=None), False),
+    ):
+        assert (told in fleet_markdown(report)) == is_missed
+
+
 def test_the_page_of_a_damaged_plan_is_missed_although_the_plan_is_there(read_page):
     report = replace(small(), missing=(Missing(Gap.DAMAGED, "main", "moves: cut off"),))
     told = "a table of it cannot be read: moves: cut off"

@@ -65,7 +65,7 @@ def moment(at: datetime) -> Cell:
 
 
 def _notes(report: FleetReport, planned: Sequence[ClusterReport]) -> Iterator[str]:
-    if report.timeline is None or not report.timeline.bars:
+    if report.timeline is None and any(each.moves for each in planned):
         yield "There is no budget, so that nobody knows when each moves (poolkeeper fleet budget)."
     yield (
         "A plan is approved by its hash, and only while it is still the plan of that cluster:"

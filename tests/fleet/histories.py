@@ -32,8 +32,10 @@ def case(load: LoadSource = NO_LOAD, size: int | None = GIB) -> cases.Case:
 OPTIONS = HistoryOptions(window_s=10 * 3600)
 
 
-def begun(lake: Lake, samples: object = "", options: HistoryOptions = OPTIONS) -> FleetOutcome:
-    return pipeline.features(ALONE, lake, cases.DAY, options, str(samples))
+def begun(
+    lake: Lake, samples: object = "", options: HistoryOptions = OPTIONS, day: str = cases.DAY
+) -> FleetOutcome:
+    return pipeline.features(ALONE, lake, day, options, str(samples))
 
 
 def sample(hour: float, value: float | None, partition: int = 0, metric: str = "bytes") -> tuple:
@@ -46,8 +48,10 @@ def put_samples(folder: Path, *rows: tuple, name: str = "a") -> None:
     parquet.write(file, parquet.from_rows(schemas.SAMPLES, rows))
 
 
-def rows_of(lake: Lake, table: table_schema.TableSchema = schemas.FEATURES) -> list[dict]:
-    return cases.rows(lake, table).to_pylist()
+def rows_of(
+    lake: Lake, table: table_schema.TableSchema = schemas.FEATURES, day: str = cases.DAY
+) -> list[dict]:
+    return cases.rows(lake, table, day=day).to_pylist()
 
 
 def made(lake: Lake, samples: object = "", told: str = "") -> list[dict]:

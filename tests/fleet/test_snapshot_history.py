@@ -26,6 +26,21 @@ def test_sizes_in_snapshots_are_a_history_of_their_own(lake: Lake) -> None:
     assert second["partition"] == 1
 
 
+def test_a_snapshot_a_day_is_enough_with_the_options_that_nobody_gives(lake: Lake) -> None:
+    """In steps of an hour, which samples have, the growth of a fleet would never be known."""
+    days = [f"2026-02-{number}" for number in range(22, 29)]
+    for number, day in enumerate(days):
+        # Not always at the same time of the day.
+        at_ms = cases.NOW_MS - (7 - number) * 24 * HOUR_MS + number % 3 * HOUR_MS // 6
+        cases.put(lake, case(size=(number + 1) * GIB), day, at_ms)
+        made = begun(lake, options=HistoryOptions(), day=day)
+        assert made.failed == ()
+        growths = {row["growth_per_day"] for row in rows_of(lake, day=day)}
+        known = number >= 3
+        assert all((growth is not None) == known for growth in growths), day
+        assert not known or all(abs(growth / GIB - 1) < 0.02 for growth in growths), growths
+
+
 DAYS = HistoryOptions(window_s=5 * 86_400, step_s=86_400)
 EARLIER = "2026-02-27"
 REMEDY = (

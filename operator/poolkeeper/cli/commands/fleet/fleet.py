@@ -165,8 +165,7 @@ _LOADING = (
     click.option(
         "--step",
         metavar="DURATION",
-        default="1h",
-        show_default=True,
+        show_default="1h, and 24h where snapshots are all there is",
         help="Samples closer count as one.",
     ),
     click.option(

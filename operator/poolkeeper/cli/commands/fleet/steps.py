@@ -268,7 +268,12 @@ class _Tasks:
 
 
 def features(
-    work: FleetWork, day: str, samples: str | None, history: str, step: str, coverage: float
+    work: FleetWork,
+    day: str,
+    samples: str | None,
+    history: str,
+    step: str | None,
+    coverage: float,
 ) -> "FleetOutcome":
     """Make the features of every cluster that was read that day."""
     _clusters(work.lake, day)
@@ -276,7 +281,7 @@ def features(
         require_folder(samples)
     chosen = snapshot_files.fleet("stages.features.load_features").HistoryOptions(
         window_s=_duration_s("--history", history),
-        step_s=_duration_s("--step", step),
+        step_s=0 if step is None else _duration_s("--step", step),
         coverage_min=coverage,
     )
     outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").features(

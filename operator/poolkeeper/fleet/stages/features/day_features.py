@@ -55,11 +55,10 @@ class DayFeatures:
 
     def inputs(self) -> dict[str, str]:
         """By cluster, the digest of its history; answers of Prometheus are not part of it."""
-        options = (self._options.window_s, self._options.step_s, self._options.coverage_min)
         return {
             name: input_digest(
                 "features",
-                str(options),
+                str((self._options.window_s, self._step_s(name), self._options.coverage_min)),
                 self._declared[name].digest,
                 *(f"{day}: {made_in(found.get(name))}" for day, found in self._by_day.items()),
                 *(digest_of_file(file, self._samples) for file in self._files.get(name, ())),
@@ -204,7 +203,20 @@ class DayFeatures:
 
     def _window(self, task: FeaturesTask, tables: Tables) -> HistoryWindow:
         read_ms = int(task.snapshot.figures["read_ms"])
-        return load_features.window_of(self._declared[task.cluster].desired, read_ms, self._options)
+        return load_features.window_of(
+            self._declared[task.cluster].desired,
+            read_ms,
+            self._options,
+            has_samples=self._has_samples(task.cluster),
+        )
+
+    def _step_s(self, name: str) -> int:
+        return load_features.step_of(self._options, has_samples=self._has_samples(name))
+
+    def _has_samples(self, name: str) -> bool:
+        """Whether there is more of a cluster than its snapshots."""
+        desired = self._declared[name].desired
+        return name in self._files or load_features.asks_prometheus(desired)
 
     def _ask(
         self,

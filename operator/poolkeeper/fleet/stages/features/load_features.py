@@ -55,15 +55,21 @@ COUNT = b"samples"
 AS_ROWS = "samples that are rows"
 """The figure of an outcome that is none yet: how many samples there are."""
 LEFT_OUT = "left out of the history: "
+STEP_S = 3600
+STEP_OF_SNAPSHOTS_S = 86_400
 EMPTY = SAMPLES.empty_table()
 
 
 @frozen
 class HistoryOptions:
-    """How far history reaches back, how it is cut, and how much of it must be there."""
+    """How far history reaches back, how it is cut, and how much of it must be there.
+
+    `step_s`: 0 is an hour, and a day where there are snapshots alone, of which a day has one: of
+    hours they would cover a 24th, so that neither percentiles nor growth were ever known.
+    """
 
     window_s: int = 7 * 86_400
-    step_s: int = 3600
+    step_s: int = 0
     coverage_min: float = 0.5
     deadline_s: float = prometheus.DEADLINE_S
 
@@ -96,11 +102,24 @@ def asks_prometheus(desired: Desired) -> bool:
     return desired.cluster.load.source == SOURCE_PROMETHEUS
 
 
-def window_of(desired: Desired, read_ms: int, options: HistoryOptions) -> HistoryWindow:
-    """The window that ends with a snapshot; what the cluster declares precedes the option."""
+def step_of(options: HistoryOptions, *, has_samples: bool) -> int:
+    """The step of a cluster's window, in seconds; `has_samples`: not only snapshots."""
+    return options.step_s or (STEP_S if has_samples else STEP_OF_SNAPSHOTS_S)
+
+
+def window_of(
+    desired: Desired, read_ms: int, options: HistoryOptions, *, has_samples: bool
+) -> HistoryWindow:
+    """The window that ends with a snapshot; what the cluster declares precedes the option.
+
+    Of snapshots alone the last one is amid the last step: those of other days then are each in a
+    step of their own, even if they are not read at the same time of the day.
+    """
+    step_s = step_of(options, has_samples=has_samples)
     said = desired.cluster.load.prometheus.get("window")
     length_s = options.window_s if said is None else duration_s(str(said))
-    return HistoryWindow(read_ms + 1, length_s, options.step_s, options.coverage_min)
+    end_ms = read_ms + 1 if has_samples else read_ms + step_s * 500
+    return HistoryWindow(end_ms, length_s, step_s, options.coverage_min)
 
 
 def ask(task: FeaturesTask, windows: Mapping[str, HistoryWindow], deadline_s: float) -> StepResult:

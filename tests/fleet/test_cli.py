@@ -201,6 +201,16 @@ def test_views_are_of_every_table_that_there_is(engine: str, fleet: Path, run) -
     assert run("fleet", "ddl", "--out", fleet / "empty")[0] == 1
 
 
+@pytest.mark.parametrize("name", ["`poolkeeper plan`", "a\u202eb", "it's"])
+def test_views_name_their_place_to_the_letter(name: str, fleet: Path, run) -> None:
+    lake = fleet / name
+    assert run("fleet", "snapshot", *where(fleet)[:-2], "--out", lake, *DAY)[0] == 0
+    _, text, _ = run("fleet", "ddl", "--out", lake)
+    _, document, _ = run("fleet", "ddl", "--out", lake, "-o", "json")
+    assert f"/{name.replace('`', '``')}/current`" in text
+    assert json.loads(document) == {"engine": "spark", "sql": text}
+
+
 def test_one_bad_snapshot_is_a_warning(fleet: Path, run) -> None:
     (fleet / "snapshots" / "west.json").write_text("{")
     (fleet / "snapshots" / "north.json").write_text("{}")

@@ -69,7 +69,7 @@ def _takes_utf_8() -> bool:
 
 
 def emit_document(text: str) -> None:
-    """Write a JSON document that is text already."""
+    """Write a document for a program that is text already, to the letter."""
     _Documents.begun = True
     click.echo(text)
 

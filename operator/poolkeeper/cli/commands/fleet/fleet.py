@@ -13,7 +13,6 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.commands.fleet import answer, outcomes, steps, tables, waves
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 
@@ -369,7 +368,7 @@ def ddl(work: _FleetCommand, engine: str) -> None:
     if work.day:
         raise click.UsageError("--day: views have the rows of all days (expected: where day = …)")
     with work.begun() as begun:
-        printing.emit(tables.ddl(begun.lake, engine).rstrip("\n"))
+        tables.ddl(begun.lake, engine, work.output)
 
 
 fleet.add_command(answer.answer)

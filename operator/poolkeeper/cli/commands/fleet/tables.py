@@ -72,12 +72,15 @@ def _sentence(plan: "Plan") -> str:
     )
 
 
-def ddl(lake: "Lake", engine: str) -> str:
-    """Statements that make views over the rows that count."""
+def ddl(lake: "Lake", engine: str, output: str) -> None:
+    """Print statements that make views over the rows that count: to the letter, for a program."""
     views, publishing = (snapshot_files.fleet(m) for m in ("lake.views", "stages.publishing"))
     there = [each.name for each in lake.objects.children("") if each.is_folder]
-    found: str = views.views(lake.root, views.SqlDialect(engine), publishing.TABLES_OF, there)
-    return found
+    sql = views.views(lake.root, views.SqlDialect(engine), publishing.TABLES_OF, there)
+    if output == printing.JSON:
+        printing.emit_json({"engine": engine, "sql": sql})
+    else:
+        printing.emit_document(sql.rstrip("\n"))
 
 
 def forget(lake: "Lake", names: tuple[str, ...], day: str | None, output: str) -> None:

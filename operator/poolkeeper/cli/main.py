@@ -12,6 +12,7 @@
 
 import errno
 import importlib
+import io
 import logging
 import os
 import sys
@@ -163,9 +164,11 @@ def main(
 
 
 def _complete_streams() -> None:
-    """Give every command streams to write to, that take any letter.
+    """Give every command streams to write to, that take any letter, and all of them.
 
-    A stream that was closed before we began is none to Python; an old locale lacks arrows.
+    A stream that was closed before we began is none to Python; an old locale lacks arrows. With
+    PYTHONUNBUFFERED, which our images set, Python takes a write of which a full disk or a pipe
+    without a reader took a part for a whole one: the rest would be lost in silence.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -173,6 +176,11 @@ def _complete_streams() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
         elif stream is getattr(sys, f"__{name}__") and stream.errors == "strict":
             stream.reconfigure(errors="backslashreplace")
+        stream = getattr(sys, name)
+        if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
+            whole = io.BufferedWriter(stream.buffer)
+            kept = {"encoding": stream.encoding, "errors": stream.errors}
+            setattr(sys, name, io.TextIOWrapper(whole, **kept, line_buffering=True))
 
 
 def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:

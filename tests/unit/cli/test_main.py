@@ -246,6 +246,51 @@ def test_a_document_is_utf_8_in_an_old_locale(encoding):
     assert json.loads(ran.stdout)["errors"][0]["file"] == "/é/→/nowhere"
 
 
+WRITES_MUCH = """
+import resource, sys
+import click
+from poolkeeper.cli import main
+from poolkeeper.cli.output import printing
+
+@click.command()
+def command():
+    printing.emit("x" * 1_000_000)
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+sys.exit(main.main([], command))
+"""
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
+def test_what_is_not_written_whole_is_an_error(tmp_path, unbuffered):
+    """As on a full disk: a write that takes a part of it is none that failed."""
+    with (tmp_path / "out").open("wb") as out:
+        ran = subprocess.run(
+            [sys.executable, "-c", WRITES_MUCH],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    told = b"standard output: cannot be written (File too large)\n"
+    assert (ran.returncode, ran.stderr) == (1, told)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
+def test_a_reader_that_goes_is_no_success(unbuffered):
+    program = WRITES_MUCH.replace("resource.setrlimit", "list")
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    ) as command:
+        assert command.stdout is not None
+        command.stdout.read(10)
+        command.stdout.close()
+        assert command.wait(60) == 1
+
+
 def test_a_problem_as_data():
     assert printing.as_data(Problem("f.yaml", 3, "spec.x", "wrong")) == {
         "file": "f.yaml",

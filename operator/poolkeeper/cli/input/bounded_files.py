@@ -19,8 +19,8 @@ def read(file: Path, bytes_max: int) -> bytes:
 
 
 def read_text(file: Path, bytes_max: int) -> str:
-    """Return a file of UTF-8 as text; raises as `read`."""
+    """Return a file of UTF-8 as text, without the mark of some editors; raises as `read`."""
     try:
-        return read(file, bytes_max).decode("utf-8")
+        return read(file, bytes_max).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Refused(f"{file}: cannot be read: {error}") from error

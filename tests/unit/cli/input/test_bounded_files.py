@@ -45,3 +45,10 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     file.write_bytes(b"\xff")
     with pytest.raises(Refused, match="cannot be read: 'utf-8' codec"):
         bounded_files.read_text(file, 10)
+
+
+def test_the_mark_by_which_some_editors_begin_a_file_is_no_text(tmp_path: Path) -> None:
+    """A token with it would be the token of nobody."""
+    file = tmp_path / "token"
+    file.write_bytes(b"\xef\xbb\xbfsecret\r\n")
+    assert bounded_files.read_text(file, 100).strip() == "secret"

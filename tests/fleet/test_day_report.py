@@ -141,6 +141,18 @@ def test_a_whole_day_misses_nothing(lake: Lake):
     assert changed == {"came": Presence.CAME, "went": Presence.WENT}
 
 
+@pytest.mark.parametrize(
+    ("hours", "at"), [(35, ""), (37, "2026-02-27T23:00:00Z")], ids=["the-evening-before", "older"]
+)
+def test_a_snapshot_that_nobody_makes_anew_is_told(
+    hours: int, at: str, clusters, tmp_path: Path
+) -> None:
+    lake = lake_at(tmp_path)
+    make(lake, cases.DAY, cases.NOW_MS - hours * 3_600_000, {"still": clusters["balanced"]})
+    old = (Missing(Gap.OLD_SNAPSHOT, "still", at),) if at else ()
+    assert report_of(lake).missing == old
+
+
 def fail(lake: Lake, step: str) -> None:
     outcome = ClusterOutcome("moving", schemas.FAILED, "it has no answer")
     cases.put_rows(lake, step, StepResult(outcome))

@@ -41,6 +41,8 @@ class Gap(StrEnum):
 
     NO_SNAPSHOT = "NoSnapshot"
     """The cluster is declared, and there is no snapshot of that day."""
+    OLD_SNAPSHOT = "OldSnapshot"
+    """The cluster's snapshot was read more than a day before that day."""
     NOT_READ = "NotRead"
     """The cluster could not be read."""
     NO_FEATURES = "NoFeatures"

@@ -13,7 +13,7 @@ them.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import TypeVar
 
@@ -50,6 +50,7 @@ from poolkeeper.fleet.stages.waves import Sites
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.parquet import from_rows
 from poolkeeper.frozen import frozen
+from poolkeeper.load.time_series import DAY_S
 from poolkeeper.model.specs import Headroom
 from poolkeeper.report import balance
 from poolkeeper.report.fleet import forecast, gaps
@@ -68,6 +69,7 @@ from poolkeeper.report.values import (
     SnapshotReport,
     Timeline,
 )
+from poolkeeper.text import moment
 
 T = TypeVar("T")
 HORIZON_DAYS = 90
@@ -192,7 +194,7 @@ def _readable(known: Day, reader: Reader, name: str, site: str) -> ClusterFigure
         brokers,
         hottest(name, loads, brokers),
         {pool.name: pool.headroom for pool in tables.desired.pools} if tables.desired else {},
-        (*plan_gaps, *_no_features(known, name)),
+        (*_old_snapshot(known, entry), *plan_gaps, *_no_features(known, name)),
     )
 
 
@@ -222,6 +224,14 @@ def _planned(
         else Missing(Gap.NOT_PLANNED, name, entry.reason)
     )
     return ClusterReport(name, site, failed=gaps.sentence(gap)), (gap,)
+
+
+def _old_snapshot(known: Day, entry: ClusterEntry) -> Iterator[Missing]:
+    """A file that nobody makes anew is found day after day; one of the evening before is none."""
+    read_ms = int(entry.figures["read_ms"])
+    begin = datetime.fromisoformat(known.day).replace(tzinfo=UTC)
+    if read_ms < (begin.timestamp() - DAY_S) * 1000:
+        yield Missing(Gap.OLD_SNAPSHOT, entry.cluster, moment(read_ms))
 
 
 def _no_features(known: Day, name: str) -> Iterator[Missing]:

@@ -5,6 +5,8 @@ from poolkeeper.report.values import Gap, Missing
 _SENTENCES = {
     Gap.NO_SNAPSHOT: "it is declared and has no snapshot of that day: run poolkeeper fleet"
     " snapshot; if the cluster is gone, run poolkeeper fleet forget",
+    Gap.OLD_SNAPSHOT: "its snapshot was read more than a day before that day, and its plan is made"
+    " of that: see that a new one is made",
     Gap.NOT_READ: "it could not be read",
     Gap.NO_FEATURES: "it has no features of that day: run poolkeeper fleet features",
     Gap.NO_PLAN: "it has a snapshot and no plan, as planning was not begun or did not end:"

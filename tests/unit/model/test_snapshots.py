@@ -139,6 +139,7 @@ def changed(path: str, value: object) -> dict[str, object]:
 
 
 P = "topics.0.partitions.0"
+NO_NODE = "(expected a name that a node of ZooKeeper can have)"
 WRONG = [
     ("version", 2, "version", "is 2: a later Poolkeeper wrote it (this one knows 1): use that"),
     ("version", ..., "version", "is missing (expected 1)"),
@@ -174,7 +175,7 @@ WRONG = [
         "topics[0].partitions",
         "has 0 twice",
     ),
-    ("topics.0.name", ..., "topics[0].name", "is missing (expected a string)"),
+    ("topics.0.name", ..., "topics[0].name", f"is missing {NO_NODE}"),
     ("topics.0.config", [], "topics[0].config", "is [] (expected an object)"),
     ("topics.0.partitions", 3, "topics[0].partitions", "is 3 (expected a list)"),
     (
@@ -249,6 +250,12 @@ WRONG = [
     ),
     ("reassignment.0.topic", ..., "reassignment[0].topic", "is missing (expected a string)"),
     ("deleting", "u", "deleting", "is 'u' (expected a list)"),
+    *(
+        ("topics.0.name", name, "topics[0].name", f"is {name!r} {NO_NODE}")
+        for name in ("", ".", "..", "a/b", "a\x00")
+    ),
+    ("deleting", ["a/b"], "deleting[0]", f"is 'a/b' {NO_NODE}"),
+    ("damaged", {"a/b": "why"}, "damaged.a/b", f"is no key here {NO_NODE}"),
 ]
 
 

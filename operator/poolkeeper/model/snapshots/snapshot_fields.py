@@ -2,7 +2,9 @@
 
 A `null` counts as absent. Unknown keys are ignored. All problems are reported at once. Whatever can
 be read from ZooKeeper can be read from a snapshot: a request may name partition -1, and a state
-leader -7. Texts that UTF-8 does not have are refused, as no table or file could hold them.
+leader -7. Topics have names that their nodes can have, if not all that Kafka takes: a copy of the
+cluster has these nodes. Texts that UTF-8 does not have are refused, as no table or file could hold
+them.
 """
 
 from collections.abc import Sequence
@@ -44,6 +46,13 @@ _Leader = Annotated[
 _Controller = Annotated[int, Meta(ge=-INTEGER_MAX, le=INTEGER_MAX, description="a broker id")]
 _RequestedPartition = Annotated[
     int, Meta(ge=-INTEGER_MAX, le=INTEGER_MAX, description="the number of a partition")
+]
+_NodeName = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?!\.\.?\Z)[^/\x00]+\Z",
+        description="a name that a node of ZooKeeper can have",
+    ),
 ]
 _Rate = Annotated[float, Meta(ge=0, le=2**53, description="a number from 0 to 2^53")]
 
@@ -93,7 +102,7 @@ class _Partition(SparseObject):
 
 
 class _Topic(SparseObject):
-    name: str
+    name: _NodeName
     partitions: Annotated[tuple[_Partition, ...], unique("partition")] | None = None
     id: str | None = None
     config: dict[str, str] | None = None
@@ -114,9 +123,9 @@ class _Snapshot(SparseObject):
     brokers: Annotated[tuple[_Broker, ...], unique("id")] | None = None
     topics: Annotated[tuple[_Topic, ...], unique("name")] | None = None
     reassignment: tuple[_Requested, ...] | None = None
-    deleting: tuple[str, ...] | None = None
-    torn: tuple[str, ...] | None = None
-    damaged: dict[str, str] | None = None
+    deleting: tuple[_NodeName, ...] | None = None
+    torn: tuple[_NodeName, ...] | None = None
+    damaged: dict[_NodeName, str] | None = None
     electing: bool | None = None
     read_ms: Milliseconds | None = None
 

@@ -174,13 +174,13 @@ def _complete_streams() -> None:
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
-        elif stream is getattr(sys, f"__{name}__") and stream.errors == "strict":
-            stream.reconfigure(errors="backslashreplace")
-        stream = getattr(sys, name)
-        if isinstance(getattr(stream, "buffer", None), io.RawIOBase):
-            whole = io.BufferedWriter(stream.buffer)
-            kept = {"encoding": stream.encoding, "errors": stream.errors}
-            setattr(sys, name, io.TextIOWrapper(whole, **kept, line_buffering=True))
+        elif stream is getattr(sys, f"__{name}__"):
+            if stream.errors == "strict":
+                stream.reconfigure(errors="backslashreplace")
+            if isinstance(stream.buffer, io.RawIOBase):
+                whole = io.BufferedWriter(stream.buffer)
+                kept = {"encoding": stream.encoding, "errors": stream.errors}
+                setattr(sys, name, io.TextIOWrapper(whole, **kept, line_buffering=True))
 
 
 def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:

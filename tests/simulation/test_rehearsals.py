@@ -14,6 +14,7 @@ from poolkeeper.cli.commands.plans.plan import audited_plan
 from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.model.specs import DrainLogDir, Execution, Throttle, ThrottleMode, Window
 from poolkeeper.model.topology import LogDir
+from poolkeeper.rehearsal import driving
 from poolkeeper.rehearsal.cluster_copy.loading import THROTTLED_PART
 from poolkeeper.rehearsal.results import document
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Subject
@@ -174,6 +175,21 @@ def test_a_throttle_below_what_producers_write_never_ends():
     assert found.end is End.NEVER_ENDS
     assert found.bad
     assert "no replica arrived for" in found.reason
+
+
+@pytest.mark.timeout(120)
+def test_controllers_that_die_one_after_the_other_do_not_keep_it_going(monkeypatch):
+    """A partition that removes all of its replicas, as a damaged snapshot has it."""
+    monkeypatch.setattr(driving, "PASSES_IN_VAIN_MAX", 50)
+    whole = subject()
+    orders = whole.cluster.topics["orders"]
+    first, *others = orders.partitions
+    emptied = replace(orders, partitions=(first._replace(removing=first.replicas), *others))
+    topics = {"orders": emptied, "whole": replace(orders, name="whole")}
+    damaged = replace(whole.cluster, topics=topics)
+    found = replace(whole, cluster=damaged).rehearse(SETTINGS)
+    assert found.end is End.NEVER_ENDS
+    assert found.reason.startswith("no replica arrived, and nothing was done, in 50 looks")
 
 
 def test_a_network_below_what_producers_write_is_named_as_the_cause():

@@ -31,12 +31,17 @@ from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.executor import AWAY_MS, Executor, NeverEnds
 from poolkeeper.rehearsal.recorder import Recorder
 from poolkeeper.sandbox.fake_zookeeper import Faults
-from poolkeeper.text import duration
+from poolkeeper.text import count, duration
 from poolkeeper.zk.client.nodes import Node
 
 PAUSE_S = 1.0
 TRIED_MS = 300_000.0
 """How long before ZooKeeper is back it is tried every second again, as a loop does all the time."""
+PASSES_IN_VAIN_MAX = 1000
+"""So many passes without an action or a replica that arrives end a rehearsal.
+
+Where one controller after the other dies there are news without an end, and time hardly passes.
+"""
 QUANTA = 600
 """How many times in a run, at least, the network may be divided anew among those that copy."""
 STAGE_QUANTA = 25
@@ -151,6 +156,7 @@ class Driver(Executor):
     _news: tuple[int, int] = (0, 0)
     _looked_s: float = 0.0
     _lively_s: float = 0.0
+    _passes_in_vain: int = 0
 
     def _open(self, plan: Faults) -> FakeSession:
         return self.open_session(plan)
@@ -178,8 +184,9 @@ class Driver(Executor):
             elif action.kind is ActionKind.STAGE_FINISHED and self.stages:
                 self.stages[-1].end_s = now_s
             self.recorder.tell(action.kind.value, wording.sentence(action))
+        self._passes_in_vain += 1
         if outcome.did or any(w.reason is WaitReason.OUTSIDE_WINDOW for w in outcome.waits):
-            self._lively_s = now_s
+            self._lively_s, self._passes_in_vain = now_s, 0
         for reason in _reasons(self.last):
             self.waited[reason.value].seconds += now_s - self._looked_s
         for wait in outcome.waits:
@@ -199,6 +206,8 @@ class Driver(Executor):
         seen = (recorder.news, recorder.arrived)
         if seen[0] != self._news[0]:
             self._pause_s = self.first_pause_s
+        if seen[1] != self._news[1]:
+            self._passes_in_vain = 0
         if seen != self._news:
             self._news, self._lively_s = seen, recorder.now_s()
         self._require_life()
@@ -223,6 +232,9 @@ class Driver(Executor):
         quiet_s = now_s - max(self._lively_s, self.faults_over_s())
         if quiet_s > self.quiet_max_s:
             raise NeverEnds(f"no replica arrived for {duration(now_s - self._lively_s)}{why}")
+        if self._passes_in_vain > PASSES_IN_VAIN_MAX:
+            looks = count(PASSES_IN_VAIN_MAX, "look")
+            raise NeverEnds(f"no replica arrived, and nothing was done, in {looks}{why}")
         if now_s > self.longest_s:
             raise NeverEnds(f"the run is not done after {duration(now_s)}{why}")
 

@@ -69,7 +69,7 @@ def _cluster(
         zookeeper=ZooKeeperSpec(connect or UNKNOWN_CONNECT),
         brokers=BrokersSpec(tuple(bootstrap)) if bootstrap else None,
         kafka_version=version,
-        cluster_id=cluster.id,
+        cluster_id=cluster.id or None,
     )
     body = manifests.cluster_body(spec)
     # Defaults, written out for the reader: nothing happens until these two are changed.

@@ -57,6 +57,14 @@ def test_import_keeps_still_what_racks_would_move(run, tmp_path):
     assert "2 partitions are not spread evenly over racks, and stay so" in shown
 
 
+def test_import_of_a_cluster_whose_id_is_empty_declares_none(run, tmp_path):
+    snapshot, out = tmp_path / "snapshot.json", tmp_path / "imported"
+    about = {**SNAPSHOT["cluster"], "id": ""}
+    snapshot.write_text(json.dumps({**SNAPSHOT, "cluster": about}))
+    assert run("import", "--snapshot", snapshot, "--out", out)[::2] == (0, "")
+    assert "clusterId" not in (out / "cluster.yaml").read_text()
+
+
 def test_import_overwrites_nothing(run, snapshot, tmp_path):
     (tmp_path / "pools.yaml").write_text("mine")
     code, out, err = run("import", "--snapshot", snapshot, "--out", tmp_path)

@@ -41,7 +41,9 @@ from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
 from poolkeeper.planning.run_state.progress.move_progress import (
     IN_FLIGHT_STATES,
+    OPEN_STATES,
     MoveState,
+    waits_for_copies,
     waits_for_nodes,
 )
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
@@ -84,8 +86,6 @@ from poolkeeper.reconcile.observe.run_view import led_partitions
 WAITS_MAX = 10
 OUTLIVED_MS = 60_000
 """How long a run waits for brokers with which its next stage worsens nothing."""
-OPEN = (MoveState.PENDING, MoveState.ORPHANED)
-"""The states of a move whose next step a stage may request."""
 
 
 def decide(at: RunSituation) -> RunDecision | NeededInput:
@@ -166,9 +166,9 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
     if view.ending is not None:
         return EnterPhase(Phase.RESTORING, view.ending, found)
     unseen = _unseen(at)
-    if not states & {*OPEN, *IN_FLIGHT_STATES}:
-        if unseen:
-            return DoNothing(unseen, found)
+    if not states & {*OPEN_STATES, *IN_FLIGHT_STATES}:
+        if waits := (*unseen, *waits_for_copies(at.plan.moves, view.progress, view.cluster)):
+            return DoNothing(waits[:WAITS_MAX], found)
         if log_dir_copies.copies_of(at.plan):
             return EnterPhase(Phase.COPYING, found=found)
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
@@ -206,14 +206,11 @@ def _stage_end(at: RunSituation) -> tuple[Action, ...]:
 def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNothing | ComputeStage:
     """Decide to look for the next stage, unless a gate is closed."""
     moves, progress, cluster = at.plan.moves, at.view.progress, at.view.cluster
-    ours = {
-        move.name
-        for move, p in zip(moves, progress, strict=True)
-        if p.state in (*IN_FLIGHT_STATES, MoveState.ORPHANED)
-    } - _requested_by_others(at)
+    ours = gates.own_partitions(moves, progress, cluster) - _requested_by_others(at)
     blocked = gates.blocks(moves, progress, cluster)
     places = tuple(
-        p.at if p.state in OPEN and i not in blocked else None for i, p in enumerate(progress)
+        p.at if p.state in OPEN_STATES and i not in blocked else None
+        for i, p in enumerate(progress)
     )
     candidates = [move for move, place in zip(moves, places, strict=True) if place is not None]
     waits = (
@@ -321,7 +318,7 @@ def _larger_targets(
 def _waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:
     """Name what is on target brokers and keeps moves back which could go on otherwise."""
     cluster = at.view.cluster_with_sizes or at.view.cluster
-    places = tuple(p.at if p.state in OPEN else None for p in at.view.progress)
+    places = tuple(p.at if p.state in OPEN_STATES else None for p in at.view.progress)
     failed = disks.failed_targets(at.plan.moves, places, cluster)
     larger = _larger_targets(at, places, cluster)
     return (

@@ -39,7 +39,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RequestStage,
 )
 from poolkeeper.reconcile.decide.run import decide
-from unit.reconcile.situations import AFTER, NOW_MS, PLAN, RUN, T0, between, cluster, desired
+from unit.reconcile.situations import AFTER, NOW_MS, PLAN, RUN, T0, T1, between, cluster, desired
 
 R = WaitReason
 ASKED = {"ending_read": True}
@@ -219,6 +219,26 @@ def test_after_the_first_stage_only_brokers_that_cannot_be_read_are_waited_for()
             between(cluster(AFTER), **ASKED),
             EnterPhase(Phase.ELECTING, Ending.FINISHED),
             id="everything-has-arrived",
+        ),
+        pytest.param(
+            between(cluster(AFTER, isr={0: (2,), 1: (2,)}), **ASKED),
+            DoNothing((Wait(R.REPLICA_NOT_IN_SYNC, partitions=(T0, T1), brokers=(3,)),)),
+            id="it-is-where-it-shall-be-and-still-copied",
+        ),
+        pytest.param(
+            between(cluster(AFTER, isr={0: (2,)}, live=(1, 2)), **ASKED),
+            EnterPhase(Phase.ELECTING, Ending.FINISHED),
+            id="a-broker-that-died-after-it-had-arrived-is-not-waited-for",
+        ),
+        pytest.param(
+            between(cluster(AFTER, isr={0: (3,)}), **ASKED),
+            EnterPhase(Phase.ELECTING, Ending.FINISHED),
+            id="nor-is-one-that-was-behind-before",
+        ),
+        pytest.param(
+            between(cluster(AFTER, isr={0: (2,)}), ending_read=True, ending=Ending.STOPPED),
+            EnterPhase(Phase.RESTORING, Ending.STOPPED),
+            id="a-person-s-stop-does-not-wait-for-copies",
         ),
         pytest.param(
             replace(between(cluster(), **ASKED), paused=True),

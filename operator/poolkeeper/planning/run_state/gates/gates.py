@@ -26,6 +26,8 @@ from poolkeeper.model.versions import records_moves
 from poolkeeper.planning.run_state.deletions import deletion_wait
 from poolkeeper.planning.run_state.gates import windows
 from poolkeeper.planning.run_state.progress.move_progress import (
+    IN_FLIGHT_STATES,
+    OPEN_STATES,
     MoveProgress,
     MoveState,
     classify,
@@ -83,6 +85,22 @@ def closed_gates(
         if worse:
             reasons.append(Wait(reason, partitions=tuple(worse)))
     return tuple(reasons)
+
+
+def own_partitions(
+    moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
+) -> set[TopicPartition]:
+    """Return the partitions that move because of these moves, as far as anything tells.
+
+    Of one that counts as arrived the topic node may still say what was added (`move_progress`).
+    """
+    at_work, ended = (*IN_FLIGHT_STATES, MoveState.ORPHANED), (MoveState.PENDING, MoveState.DONE)
+    moving = _moving(cluster)
+    return {
+        move.name
+        for move, p in zip(moves, progress, strict=True)
+        if p.state in at_work or (p.state in ended and move.name in moving)
+    }
 
 
 def at_this_time(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
@@ -252,7 +270,7 @@ def blocks(
     """Return the moves that must wait, by index, each with what it waits for."""
     blocked = {}
     for i, (move, state) in enumerate(zip(moves, progress, strict=True)):
-        if state.state in (MoveState.PENDING, MoveState.ORPHANED):
+        if state.state in OPEN_STATES:
             if _may_plainly_go(move, state.at, cluster):
                 continue
             wait = _block(move, state.at, cluster)

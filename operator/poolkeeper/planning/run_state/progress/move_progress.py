@@ -11,6 +11,7 @@ in `/admin/reassign_partitions`.
 | Pi | an entry for Pi+1 | IN_FLIGHT at i: not picked up yet, or being wound up |
 | Pi | an entry for Pi itself | ZOMBIE at i, unless the step is ours and just completed |
 | union of Pi, Pi+1 | adding/removing, or an entry | IN_FLIGHT at i |
+| Pi+1, all in sync | adding alone, no entry | PENDING at i + 1, DONE if i + 1 = n |
 | union of Pi, Pi+1 | neither (2.3 and earlier) | ORPHANED at i: a fresh request finishes it |
 | anything else | | DIVERGED: somebody else moved it; out of the plan |
 | topic or id gone | | GONE: nothing left to do |
@@ -22,10 +23,15 @@ The journal only tells whose step is in flight, which decides who may finish an 
 
 A controller of 2.4 or later that takes up what one of 2.3 or earlier began, as in a rolling
 upgrade, begins anew from what it finds: the union. So it says that nothing is added, and what is
-removed.
+removed. One of 2.3 or earlier that replaces a later one in turn takes a growing step for done, as
+the union is its target: it drops the entry, and leaves in the topic node what was added. Then the
+step is done once all is in sync. A controller that knows of it writes so in that moment.
 
 A union on 2.3 and earlier can be equal to Pi (a shrinking step) or to Pi+1 (a growing one): then
-the entry tells the two apart, and without one the step is repeated, which is harmless.
+the entry tells the two apart. Without one a shrinking step is repeated, which is harmless. A
+growing one counts as done: nothing is left to request. So it does where a controller of 2.4 or
+later took it up, which ends what it finds as wanted. What was added may still be copied then: a
+run waits for it before it ends (`waits_for_copies`).
 """
 
 import itertools
@@ -56,6 +62,9 @@ class MoveState(StrEnum):
 
 IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 """The states of a move whose step is in flight, or done with its entry still in the request."""
+
+OPEN_STATES = (MoveState.PENDING, MoveState.ORPHANED)
+"""The states of a move whose next step a stage may request."""
 
 ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 """The states of a move that needs nothing more."""
@@ -160,7 +169,7 @@ def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:
     if partition is None:
         return MoveProgress(MoveState.DIVERGED)
     entry = entries.get(move.name)
-    if partition.moving:
+    if partition.moving and not (entry is None and _is_grown(move, partition)):
         return _moving(move, partition)
     return _settled(move, partition.replicas, entry)
 
@@ -182,6 +191,12 @@ def _moving(move: Move, partition: Partition) -> MoveProgress:
         if target == after and sets_out_from(partition, before, after):
             return MoveProgress(MoveState.IN_FLIGHT, i)
     return MoveProgress(MoveState.DIVERGED)
+
+
+def _is_grown(move: Move, partition: Partition) -> bool:
+    """Whether a step that only adds has nothing left to do: the list is as wanted, and in sync."""
+    whole = set(partition.replicas) <= set(partition.isr or ())
+    return whole and not partition.removing and partition.replicas in move.path[1:]
 
 
 def sets_out_from(partition: Partition, before: Replicas, after: Replicas) -> bool:
@@ -217,6 +232,27 @@ def _requested(path: Sequence[Replicas], live: Replicas, entry: Replicas) -> Mov
 
 def _is_union(live: Replicas, before: Replicas, after: Replicas) -> bool:
     return len(live) == len(set(live)) and frozenset(live) == frozenset(before) | frozenset(after)
+
+
+def waits_for_copies(
+    moves: Iterable[Move], progress: Iterable[MoveProgress], cluster: Cluster
+) -> tuple[Wait, ...]:
+    """Name the live brokers that are not in sync with what finished moves added to them."""
+    behind: dict[int, list[TopicPartition]] = {}
+    for move, p in zip(moves, progress, strict=True):
+        if p.state is not MoveState.DONE or move.topic in cluster.deleting:
+            continue
+        partition = cluster.topics[move.topic].partition(move.partition)
+        if partition is None or partition.isr is None:
+            continue
+        for broker in set(move.target) - set(move.source) - set(partition.isr):
+            if broker in cluster.brokers:
+                behind.setdefault(broker, []).append(move.name)
+    reason = WaitReason.REPLICA_NOT_IN_SYNC
+    return tuple(
+        Wait(reason, brokers=(broker,), partitions=tuple(names))
+        for broker, names in sorted(behind.items())
+    )
 
 
 def waits_for_nodes(

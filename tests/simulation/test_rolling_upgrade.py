@@ -1,0 +1,83 @@
+"""Controllers before and after Kafka 2.4 that replace each other while a step is in flight."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from builders import desired, pool_spec, topic_spec
+from poolkeeper.model.execution.runs import Ending
+from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.sandbox.simulation.profiles import Profile
+from simulation.executors import Executor, converged
+
+MB = 1_000_000
+OLD, NEW = "2.0.1", "2.6.3"
+UP, DOWN = (OLD, NEW), (NEW, OLD)
+REMEDIES = {
+    "no-remedy": Remedies(),
+    "all-remedies": Remedies(True, True, True),
+}
+
+
+def in_flight(
+    kafka: str, source: Sequence[int], target: Sequence[int], remedies: Remedies
+) -> tuple[SimulatedCluster, Executor]:
+    """Return a cluster whose only topic goes from brokers to others, and is being copied."""
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start(first=1)
+    cluster.create_topic("t", source)
+    cluster.simulation.set_size("t", 0, 100 * MB)
+    throttle = Throttle(ThrottleMode.FIXED, 2 * MB)
+    execution = Execution(throttle=throttle, remedies=remedies)
+    topic = topic_spec("t", "p", partitions=1, replication_factor=len(target))
+    pool = pool_spec("p", *target, cluster="c")
+    executor = Executor(cluster, desired(pool, topic, name="c", execution=execution))
+    executor.at_rest = lambda _: set(cluster.replicas("t")["0"]) > set(source)
+    executor.finish()
+    executor.at_rest = converged
+    return cluster, executor
+
+
+def replace_controller(cluster: SimulatedCluster, kafka: str) -> None:
+    """Let one of another release take office, as when the broker that holds it is restarted."""
+    cluster.simulation.profile = cluster.simulation.world.profile = Profile.of(kafka)
+    cluster.delete("/controller")
+    cluster.clock.advance(3_000)
+
+
+@pytest.mark.parametrize("releases", [UP, DOWN], ids=["up", "down"])
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [((1,), (1, 2)), ((1,), (1, 2, 3)), ((1, 2), (3, 4)), ((1, 2), (2, 3))],
+    ids=["growth", "growth-by-two", "migration", "exchange"],
+)
+@pytest.mark.parametrize("remedies", REMEDIES.values(), ids=REMEDIES)
+def test_a_step_ends_once_all_is_in_sync(
+    releases: tuple[str, str], source: tuple[int, ...], target: tuple[int, ...], remedies: Remedies
+) -> None:
+    before, after = releases
+    cluster, executor = in_flight(before, source, target, remedies)
+    replace_controller(cluster, after)
+    executor.at_rest = lambda _: set(cluster.state("t")[1]) >= set(target)
+    executor.finish(passes_max=400)
+    rates = [rate for n in target for rate in cluster.simulation.rates_of(n).values()]
+    assert rates, "the throttle was taken off while it was copied"
+    executor.at_rest = lambda _: bool(executor.endings)
+    executor.finish(passes_max=400)
+    assert executor.endings == [Ending.FINISHED]
+    assert sorted(cluster.replicas("t")["0"]) == sorted(target)
+    assert sorted(cluster.state("t")[1]) == sorted(target)
+    assert not cluster.exists(REQUEST)
+    assert not any(cluster.simulation.rates_of(n) for n in range(1, 5))
+
+
+def test_a_growing_step_that_lost_its_request_ends_once_all_is_in_sync() -> None:
+    cluster, executor = in_flight(OLD, (1,), (1, 2), Remedies())
+    cluster.delete(REQUEST)
+    cluster.delete("/controller")
+    cluster.clock.advance(3_000)
+    executor.finish(passes_max=400)
+    assert executor.endings == [Ending.FINISHED]
+    assert cluster.state("t")[1] == [1, 2]

@@ -73,6 +73,31 @@ def test_a_step_ends_once_all_is_in_sync(
     assert not any(cluster.simulation.rates_of(n) for n in range(1, 5))
 
 
+def test_moves_of_others_are_not_disturbed_where_a_later_controller_was_before() -> None:
+    """What it wrote says that moves are in topic nodes, and the present one writes none there."""
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=NEW))
+    cluster.start(first=1)
+    cluster.create_topic("t", [1, 2])
+    cluster.create_topic("u", [1, 2])
+    cluster.request({("u", 0): [2, 1]})
+    cluster.settle()
+    replace_controller(cluster, OLD)
+    cluster.simulation.set_size("t", 0, 20_000 * MB)
+    cluster.request({("t", 0): [3, 4]})
+    cluster.clock.advance(3_000)
+    union = cluster.replicas("t")["0"]
+    assert len(union) == 4
+    execution = Execution(remedies=REMEDIES["all-remedies"])
+    topic = topic_spec("u", "p", partitions=1, replication_factor=2)
+    wanted = desired(pool_spec("p", 3, 4, cluster="c"), topic, name="c", execution=execution)
+    executor, epoch = Executor(cluster, wanted), cluster.epoch()
+    ends_ms = cluster.clock.now_ms() + 150_000
+    executor.at_rest = lambda _: cluster.clock.now_ms() > ends_ms
+    executor.finish(passes_max=300)
+    assert cluster.exists(REQUEST)
+    assert cluster.epoch() == epoch
+
+
 def test_a_growing_step_that_lost_its_request_ends_once_all_is_in_sync() -> None:
     cluster, executor = in_flight(OLD, (1,), (1, 2), Remedies())
     cluster.delete(REQUEST)

@@ -389,4 +389,7 @@ def _traces(reading: ZnodeReading, formats: tuple[int, ...]) -> Traces:
         brokers=formats,
         has_adding_replicas=any(node.knows_adding for node in nodes),
         has_topic_ids=any(node.topic_id is not None for node in nodes),
+        has_old_rewrites=version_inference.has_old_rewrites(
+            zip(reading.before, map(reading.nodes.get, reading.topics), strict=True), controller
+        ),
     )

@@ -168,17 +168,23 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
     unseen = _unseen(at)
     if not states & {*OPEN_STATES, *IN_FLIGHT_STATES}:
         if waits := (*unseen, *waits_for_copies(at.plan.moves, view.progress, view.cluster)):
-            return DoNothing(waits[:WAITS_MAX], found)
+            return _at_rate(at, found) or DoNothing(waits[:WAITS_MAX], found)
         if log_dir_copies.copies_of(at.plan):
             return EnterPhase(Phase.COPYING, found=found)
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
     if at.paused:
         return DoNothing((Wait(WaitReason.PAUSED), *unseen), found)
-    if rates := throttle_rate.before_request(at):
-        return EnterPhase(Phase.THROTTLING, found=found, rates=rates)
+    if changed := _at_rate(at, found):
+        return changed
     if not view.stage_computed:
         return _compute_stage_if_open(at, found)
     return _request_stage_if_lawful(at, found)
+
+
+def _at_rate(at: RunSituation, found: tuple[Action, ...]) -> EnterPhase | None:
+    """Set the throttle to another rate first, if it shall have one."""
+    rates = throttle_rate.before_request(at)
+    return EnterPhase(Phase.THROTTLING, found=found, rates=rates) if rates else None
 
 
 def _unseen(at: RunSituation) -> tuple[Wait, ...]:
@@ -306,13 +312,8 @@ def held_targets(
     `places`: where each move is, None for one that does not go on; `cluster` has sizes.
     """
     failed = disks.failed_targets(at.plan.moves, places, cluster)
-    return {**failed, **_larger_targets(at, places, cluster)}
-
-
-def _larger_targets(
-    at: RunSituation, places: Sequence[int | None], cluster: Cluster
-) -> dict[int, tuple[Wait, ...]]:
-    return stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
+    larger = stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
+    return {**failed, **larger}
 
 
 def _waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:
@@ -320,7 +321,7 @@ def _waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:
     cluster = at.view.cluster_with_sizes or at.view.cluster
     places = tuple(p.at if p.state in OPEN_STATES else None for p in at.view.progress)
     failed = disks.failed_targets(at.plan.moves, places, cluster)
-    larger = _larger_targets(at, places, cluster)
+    larger = stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
     return (
         *stray_logs.by_broker(wait for waits in larger.values() for wait in waits),
         *(wait for waits in failed.values() for wait in waits),

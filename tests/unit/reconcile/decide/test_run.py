@@ -18,7 +18,7 @@ from poolkeeper.model.execution.runs import (
 from poolkeeper.model.execution.wait_reasons import Consequence, WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
-from poolkeeper.model.specs import Capacity, Remedies, TopicSpec
+from poolkeeper.model.specs import Capacity, Remedies, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.planning.run_state.reassignments.stalls import (
     ATTEMPTS_MAX,
     IGNORED_PAUSE_MS,
@@ -224,6 +224,14 @@ def test_after_the_first_stage_only_brokers_that_cannot_be_read_are_waited_for()
             between(cluster(AFTER, isr={0: (2,), 1: (2,)}), **ASKED),
             DoNothing((Wait(R.REPLICA_NOT_IN_SYNC, partitions=(T0, T1), brokers=(3,)),)),
             id="it-is-where-it-shall-be-and-still-copied",
+        ),
+        pytest.param(
+            replace(
+                between(cluster(AFTER, isr={0: (2,)}), replace(RUN, rates=(100,)), **ASKED),
+                desired=desired(throttle=Throttle(ThrottleMode.FIXED, 500)),
+            ),
+            EnterPhase(Phase.THROTTLING, rates=(500, 100)),
+            id="at-another-rate-if-one-is-declared",
         ),
         pytest.param(
             between(cluster(AFTER, isr={0: (2,)}, live=(1, 2)), **ASKED),

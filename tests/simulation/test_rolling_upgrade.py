@@ -64,7 +64,7 @@ def test_a_step_ends_once_all_is_in_sync(
     executor.finish(passes_max=400)
     rates = [rate for n in target for rate in cluster.simulation.rates_of(n).values()]
     assert rates, "the throttle was taken off while it was copied"
-    executor.at_rest = lambda _: bool(executor.endings)
+    executor.at_rest = converged
     executor.finish(passes_max=400)
     assert executor.endings == [Ending.FINISHED]
     assert sorted(cluster.replicas("t")["0"]) == sorted(target)

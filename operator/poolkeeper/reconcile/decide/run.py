@@ -212,7 +212,7 @@ def _stage_end(at: RunSituation) -> tuple[Action, ...]:
 def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNothing | ComputeStage:
     """Decide to look for the next stage, unless a gate is closed."""
     moves, progress, cluster = at.plan.moves, at.view.progress, at.view.cluster
-    ours = gates.own_partitions(moves, progress, cluster) - _requested_by_others(at)
+    ours = gates.own_partitions(moves, progress) - _requested_by_others(at)
     blocked = gates.blocks(moves, progress, cluster)
     places = tuple(
         p.at if p.state in OPEN_STATES and i not in blocked else None

@@ -2,6 +2,6 @@
 
 In come a session and what is remembered of the cluster; out goes a Cluster, with what could not be
 read. Read `observe` (which nodes, in which order), `readings` (what is made of them, pure),
-`version_inference` (which release wrote them), and `kept_readings` (what is not read again while
-nothing is written).
+`version_inference` (which release wrote them), `ended_growths` (what moves no more although a node
+says so), and `kept_readings` (what is not read again while nothing is written).
 """

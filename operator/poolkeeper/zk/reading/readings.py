@@ -45,6 +45,7 @@ from poolkeeper.zk.codecs.kafka_nodes import (
 )
 from poolkeeper.zk.codecs.state_nodes import StateColumns
 from poolkeeper.zk.reading import version_inference
+from poolkeeper.zk.reading.ended_growths import without_ended
 from poolkeeper.zk.reading.kept_readings import DecodedTopics, TopicNodes
 from poolkeeper.zk.reading.version_inference import Traces
 
@@ -278,7 +279,7 @@ def _columns(nodes: Sequence[TopicAssignment], states: StateColumns) -> Partitio
     return PartitionColumns(
         np.array(list(chain.from_iterable(node.numbers for node in nodes)), dtype=np.int64),
         ReplicaLists.of(list(chain.from_iterable(node.replicas for node in nodes))),
-        moving([node.adding for node in nodes]),
+        moving(without_ended(nodes, states)),
         moving([node.removing for node in nodes]),
         states.leader,
         states.isr,

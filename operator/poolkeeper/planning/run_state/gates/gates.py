@@ -87,20 +87,10 @@ def closed_gates(
     return tuple(reasons)
 
 
-def own_partitions(
-    moves: Sequence[Move], progress: Sequence[MoveProgress], cluster: Cluster
-) -> set[TopicPartition]:
-    """Return the partitions that move because of these moves, as far as anything tells.
-
-    Of one that counts as arrived the topic node may still say what was added (`move_progress`).
-    """
-    at_work, ended = (*IN_FLIGHT_STATES, MoveState.ORPHANED), (MoveState.PENDING, MoveState.DONE)
-    moving = _moving(cluster)
-    return {
-        move.name
-        for move, p in zip(moves, progress, strict=True)
-        if p.state in at_work or (p.state in ended and move.name in moving)
-    }
+def own_partitions(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> set[TopicPartition]:
+    """Return the partitions that move because of these moves, as far as anything tells."""
+    at_work = (*IN_FLIGHT_STATES, MoveState.ORPHANED)
+    return {move.name for move, p in zip(moves, progress, strict=True) if p.state in at_work}
 
 
 def at_this_time(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:

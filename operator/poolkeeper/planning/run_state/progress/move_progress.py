@@ -11,7 +11,6 @@ in `/admin/reassign_partitions`.
 | Pi | an entry for Pi+1 | IN_FLIGHT at i: not picked up yet, or being wound up |
 | Pi | an entry for Pi itself | ZOMBIE at i, unless the step is ours and just completed |
 | union of Pi, Pi+1 | adding/removing, or an entry | IN_FLIGHT at i |
-| Pi+1, all in sync | adding alone, no entry | PENDING at i + 1, DONE if i + 1 = n |
 | union of Pi, Pi+1 | neither (2.3 and earlier) | ORPHANED at i: a fresh request finishes it |
 | anything else | | DIVERGED: somebody else moved it; out of the plan |
 | topic or id gone | | GONE: nothing left to do |
@@ -23,9 +22,7 @@ The journal only tells whose step is in flight, which decides who may finish an 
 
 A controller of 2.4 or later that takes up what one of 2.3 or earlier began, as in a rolling
 upgrade, begins anew from what it finds: the union. So it says that nothing is added, and what is
-removed. One of 2.3 or earlier that replaces a later one in turn takes a growing step for done, as
-the union is its target: it drops the entry, and leaves in the topic node what was added. Then the
-step is done once all is in sync. A controller that knows of it writes so in that moment.
+removed.
 
 A union on 2.3 and earlier can be equal to Pi (a shrinking step) or to Pi+1 (a growing one): then
 the entry tells the two apart. Without one a shrinking step is repeated, which is harmless. A
@@ -169,7 +166,7 @@ def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:
     if partition is None:
         return MoveProgress(MoveState.DIVERGED)
     entry = entries.get(move.name)
-    if partition.moving and not (entry is None and _is_grown(move, partition)):
+    if partition.moving:
         return _moving(move, partition)
     return _settled(move, partition.replicas, entry)
 
@@ -191,12 +188,6 @@ def _moving(move: Move, partition: Partition) -> MoveProgress:
         if target == after and sets_out_from(partition, before, after):
             return MoveProgress(MoveState.IN_FLIGHT, i)
     return MoveProgress(MoveState.DIVERGED)
-
-
-def _is_grown(move: Move, partition: Partition) -> bool:
-    """Whether a step that only adds has nothing left to do: the list is as wanted, and in sync."""
-    whole = set(partition.replicas) <= set(partition.isr or ())
-    return whole and not partition.removing and partition.replicas in move.path[1:]
 
 
 def sets_out_from(partition: Partition, before: Replicas, after: Replicas) -> bool:

@@ -74,27 +74,6 @@ def live(*replicas: int, **fields) -> Partition:
             id="somebody-else-s-union-taken-over",
         ),
         pytest.param(
-            GROWTH,
-            live(1, 2, 3, adding=(3,)),
-            None,
-            (MoveState.PENDING, 1),
-            id="an-older-controller-took-what-was-added-for-done",
-        ),
-        pytest.param(
-            GROWTH,
-            live(1, 2, 3, adding=(3,), isr=(1, 2)),
-            None,
-            (MoveState.IN_FLIGHT, 0),
-            id="and-it-is-still-copied",
-        ),
-        pytest.param(
-            GROWTH,
-            live(1, 2, 3, adding=(3,)),
-            (1, 2, 3),
-            (MoveState.IN_FLIGHT, 0),
-            id="the-controller-is-about-to-end-it",
-        ),
-        pytest.param(
             PATH, live(4, 3, 2, 1), None, (MoveState.ORPHANED, 0), id="old-union-without-entry"
         ),
         pytest.param(PATH, live(3, 4), (3, 4), (MoveState.ZOMBIE, 1), id="entry-for-what-is-live"),
@@ -113,7 +92,7 @@ def live(*replicas: int, **fields) -> Partition:
         ),
         pytest.param(
             GROWTH,
-            live(1, 2, 3, 4, adding=(4,), isr=(1, 2, 3)),
+            live(1, 2, 3, 4, adding=(4,)),
             None,
             (MoveState.IN_FLIGHT, 1),
             id="second-step-of-a-growth",

@@ -1,12 +1,13 @@
 """Topics that are deleted and made again under their name."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from builders import desired, pool_spec, topic_spec
-from poolkeeper.errors import Refused, Stale
+from poolkeeper.errors import Refused, Stale, StalePlan
 from poolkeeper.model.desired import Claim, Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -29,6 +30,8 @@ from poolkeeper.zk.journal.journal import Journal
 from poolkeeper.zk.reading import observe
 from simulation.executors import Executor
 
+MB = 1_000_000
+LISTS = {"version": 1, "partitions": {"0": [1, 2], "1": [2, 1]}}
 TOPIC = topic_spec(
     "t", "p", partitions=2, replication_factor=2, deletion_policy=DeletionPolicy.DELETE
 )
@@ -113,6 +116,39 @@ def test_a_topic_made_again_since_the_plan_is_not_deleted(kafka: str) -> None:
     with pytest.raises(Refused):
         Executor(cluster, gone, agreed=plan).finish(passes_max=20)
     cluster.settle()
+    assert cluster.exists("/brokers/topics/t")
+
+
+@pytest.mark.parametrize("kafka", ["2.0.1", "3.9.2"])
+def test_a_topic_made_again_in_mid_run_is_not_deleted(kafka: str) -> None:
+    """Deletions of a plan come after its moves: what is there by then may be another topic."""
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start()
+    moving = topic_spec("u", "p", partitions=1, replication_factor=2)
+    declared = desired(pool_spec("p", 1, 2, cluster="c"), TOPIC, moving, name="c")
+    Executor(cluster, declared).finish()
+    cluster.settle()
+    cluster.simulation.set_size("u", 0, 800 * MB)
+    moved = pool_spec("p", 3, 4, cluster="c")
+    doomed = frozenset({Claim("t", "shop/t")})
+    gone = replace(declared, pools=(moved,), topics=(moving,), doomed=doomed)
+    asking = Executor(cluster, gone, Authority(), at_rest=lambda outcome: outcome.plan is not None)
+    asking.finish()
+    plan = asking.seen[-1].plan
+    assert plan is not None
+    assert [type(step) for step in plan.steps] == [DeleteTopic]
+
+    def make_again() -> None:
+        cluster.create(znodes.deletion("t"), b"")
+        cluster.clock.after(5_000, lambda: cluster.create(znodes.topic("t"), LISTS))
+
+    cluster.client.exists(znodes.REASSIGNMENT, lambda _: cluster.clock.after(50, make_again))
+    executor = Executor(cluster, gone, agreed=plan)
+    with suppress(StalePlan):
+        executor.finish(passes_max=60)
+    cluster.settle()
+    assert ActionKind.RUN_ENDED in {a.kind for outcome in executor.seen for a in outcome.did}
+    assert set(cluster.replicas("u")["0"]) == {3, 4}
     assert cluster.exists("/brokers/topics/t")
 
 

@@ -60,13 +60,36 @@ def test_a_run_whose_topic_was_deleted_ends_when_it_is_asked_to(
         assert cluster.replicas("t") == {"0": again, "1": again}
 
 
-@pytest.mark.parametrize("kafka", ["3.9.2", "2.8.2"])
-def test_an_entry_for_another_topic_of_the_name_is_withdrawn_without_a_remedy(kafka: str) -> None:
-    cluster, executor = made(kafka, Remedies(), api=True)
+@pytest.mark.parametrize(("kafka", "api"), ERAS)
+def test_an_entry_for_another_topic_of_the_name_is_withdrawn_without_a_remedy(
+    kafka: str, api: bool
+) -> None:
+    cluster, executor = made(kafka, Remedies(allow_controller_failover=not api), api=api)
     deleted_in_flight(executor, [1, 2])
     executor.finish(passes_max=200)
     assert ActionKind.STALE_REQUEST_WITHDRAWN in kinds(executor)
     assert_moved(cluster)
+
+
+@pytest.mark.parametrize(("kafka", "api"), ERAS)
+def test_a_topic_made_again_in_mid_run_is_planned_anew(kafka: str, api: bool) -> None:
+    """Its lists are those of the one before, of which one more move was to come."""
+    cluster, executor = made(kafka, Remedies(allow_controller_failover=not api), api=api)
+    executor.at_rest = lambda _: sorted(cluster.replicas("t")["0"]) == [3, 4]
+    executor.finish()
+    begun = len(executor.endings)
+    cluster.create("/admin/delete_topics/t", b"")
+    assert cluster.clock.run_until(lambda: not cluster.exists("/admin/delete_topics/t"), 60_000)
+    cluster.create_topic("t", [1, 2], [2, 1])
+    executor.at_rest = lambda _: len(executor.endings) > begun
+    executor.finish(passes_max=200)
+    assert cluster.replicas("t") == {"0": [1, 2], "1": [2, 1]}
+    assert throttles_of(cluster) == set()
+    assert not (cluster.read("/config/topics/t") or {}).get("config")
+    executor.at_rest = converged
+    executor.finish(passes_max=500)
+    assert_moved(cluster)
+    assert throttles_of(cluster) == set()
 
 
 def test_what_the_next_controller_does_to_another_topic_of_the_name_is_left_to_it() -> None:

@@ -39,7 +39,10 @@ class Urgency(IntEnum):
 
 
 class Move(NamedTuple):
-    """One partition's path; `bytes` = size of the partition × replicas added along the path."""
+    """One partition's path; `bytes` = size of the partition × replicas added along the path.
+
+    `topic_id`: the topic's identity (`Topic.identity`), where any is known.
+    """
 
     topic: str
     topic_id: str | None

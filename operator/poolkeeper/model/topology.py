@@ -58,6 +58,18 @@ class Partition(NamedTuple):
         return bool(self.adding or self.removing)
 
 
+_CREATED = "zxid:"
+
+
+def _of_creation(zxid: int) -> str:
+    return f"{_CREATED}{zxid:x}"
+
+
+def kafka_id(identity: str | None) -> str | None:
+    """The id that Kafka gave the topic of an identity; None if that tells of its creation alone."""
+    return None if identity is None or identity.startswith(_CREATED) else identity
+
+
 @frozen
 class Topic:
     """One topic; `partitions` in ascending order of id (ids may have gaps in a damaged topic).
@@ -79,7 +91,19 @@ class Topic:
         """The topic's id, or what stands in for it; None where neither is known."""
         if self.topic_id is not None or self.created_zxid is None:
             return self.topic_id
-        return f"zxid:{self.created_zxid:x}"
+        return _of_creation(self.created_zxid)
+
+    def is_another(self, identity: str | None) -> bool:
+        """Whether it is known to be another topic than the one that had this identity.
+
+        A topic that gets an id, in an upgrade, stays what it is.
+        """
+        if identity is None:
+            return False
+        if kafka_id(identity) is None:
+            created = self.created_zxid
+            return created is not None and identity != _of_creation(created)
+        return self.topic_id is not None and identity != self.topic_id
 
     def partition(self, number: int) -> Partition | None:
         """The partition of that id; ids are positions unless the topic is damaged."""

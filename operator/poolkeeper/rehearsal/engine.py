@@ -17,6 +17,7 @@ from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.proposals.identity import for_copies
 from poolkeeper.reconcile.access import Enrich
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
@@ -119,7 +120,7 @@ def _carried_out(
     copy: RehearsedCluster, desired: Desired, settings: Settings, make_plan: MakePlan
 ) -> Rehearsal:
     observed = _observe(copy, desired)
-    plan = make_plan(observed)
+    plan = for_copies(make_plan(observed))
     copy.recorder.begin()
     if plan.empty:
         return _traced(copy, settings, plan, None, End.FINISHED, "")

@@ -73,7 +73,7 @@ def _ground(rules: Rules, columns: MoveColumns) -> _Ground:
 
 def _home(rules: Rules, name: str, topic_id: str | None) -> str | None:
     """The pool; `None` if moves of the topic must be checked one by one."""
-    if untouchable(rules, name) or topic_id not in (None, rules.cluster.topics[name].topic_id):
+    if untouchable(rules, name) or rules.cluster.topics[name].is_another(topic_id):
         return None
     home = rules.home(name)
     return None if home.manual else home.pool

@@ -38,8 +38,8 @@ def _unmovable(rules: Rules, move: Move) -> str:
     if reason:
         return reason
     topic = rules.cluster.topics[move.topic]
-    if None not in (move.topic_id, topic.topic_id) and move.topic_id != topic.topic_id:
-        return f"its topic id is {topic.topic_id}, the plan was made for {move.topic_id}"
+    if topic.is_another(move.topic_id):
+        return f"its topic id is {topic.identity}, the plan was made for {move.topic_id}"
     partition = topic.partition(move.partition)
     if partition is None:
         return "the partition does not exist"

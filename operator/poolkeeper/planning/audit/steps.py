@@ -277,8 +277,8 @@ def _wrong_deletion(rules: Rules, step: DeleteTopic, records: Records) -> Wrong:
     kept = rules.held_back(step.topic) or rules.stranded(step.topic)
     if step.topic in rules.specs or kept:
         yield "deletion", "a Topic declares it"
-    if topic and None not in (step.topic_id, topic.topic_id) and step.topic_id != topic.topic_id:
-        yield "deletion", f"its topic id is {topic.topic_id}, not {step.topic_id}"
+    if topic and topic.is_another(step.topic_id):
+        yield "deletion", f"its topic id is {topic.identity}, not {step.topic_id}"
 
 
 def _says_delete(rules: Rules, topic: str, record: TopicRecord | None) -> bool:

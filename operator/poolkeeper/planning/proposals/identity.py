@@ -7,7 +7,8 @@ The **hash** is what a person approves: where data goes and what is lost. It cov
 (topic, topic id, partition, path), moves between log directories, and the destructive steps. It
 leaves out what needs no approval (creations, added partitions, harmless configs, elections) and
 what may differ between two plans for the same thing (sizes, reasons, stages, problems). Order does
-not matter.
+not matter. Of topics without an id (before 2.8) it leaves out when they were made: a plan of a
+snapshot does not know that.
 
 The **fingerprint** is what the plan was made from: specs, cluster id, brokers that count as gone,
 and log directories that count as lost. While it stays the same, the execution of the plan goes on.
@@ -55,7 +56,7 @@ import numpy as np
 from poolkeeper.jsontext import canonical
 from poolkeeper.model.columns.move_columns import ColumnMoves, MoveColumns
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, SetConfig, Step
+from poolkeeper.model.plans import DeleteTopic, Move, MoveLogDir, Plan, SetConfig, Step
 from poolkeeper.model.specs import (
     AllowedNamespaces,
     KafkaClusterSpec,
@@ -64,7 +65,7 @@ from poolkeeper.model.specs import (
     ResourcePoolSpec,
     TopicSpec,
 )
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, kafka_id
 
 _UNCOUNTED_CLUSTER_FIELDS = frozenset(
     {
@@ -103,6 +104,18 @@ def plan_hash(moves: Iterable[Move], steps: Iterable[Step]) -> str:
     return _named(f'{{"moves":{ways},"steps":[{",".join(needing_approval)}]}}')
 
 
+def for_copies(plan: Plan) -> Plan:
+    """The plan for copies of its cluster as well: in each, topics without an id are made anew."""
+    steps = tuple(
+        replace(step, topic_id=kafka_id(step.topic_id)) if isinstance(step, DeleteTopic) else step
+        for step in plan.steps
+    )
+    moves = plan.moves
+    columns = moves.columns if isinstance(moves, ColumnMoves) else MoveColumns.of(moves)
+    topics = tuple((name, kafka_id(identity)) for name, identity in columns.topics)
+    return replace(plan, steps=steps, moves=ColumnMoves(replace(columns, topics=topics)))
+
+
 def _ways_of_columns(columns: MoveColumns) -> str | None:
     """The canonical form of moves; None where names or order are such that only moves tell it."""
     texts = [text for topic in columns.topics for text in topic if text is not None]
@@ -114,8 +127,9 @@ def _ways_of_columns(columns: MoveColumns) -> str | None:
     if ((np.diff(topic) == 0) & (np.diff(partition) == 0)).any():
         return None  # of one partition, paths decide
     paths = columns.paths()
+    topics = [(name, kafka_id(identity)) for name, identity in columns.topics]
     ways = [
-        (*columns.topics[topic], number, paths[row])
+        (*topics[topic], number, paths[row])
         for topic, number, row in zip(
             columns.topic[order].tolist(), partition.tolist(), order.tolist(), strict=True
         )
@@ -127,7 +141,8 @@ def _ways(moves: Iterable[Move]) -> Iterator[str]:
     """The canonical form of (topic, topic id, partition, path) of all moves of each topic."""
     text = _Texts()
     for (topic, topic_id), group in groupby(moves, key=itemgetter(0, 1)):
-        known = "null" if topic_id is None else encode_basestring_ascii(topic_id)
+        found = kafka_id(topic_id)
+        known = "null" if found is None else encode_basestring_ascii(found)
         yield _ways_of_topic(f"[{encode_basestring_ascii(topic)},{known},", list(group), text)
 
 
@@ -265,7 +280,7 @@ def _approved(step: Step) -> dict[str, object] | None:
     """The canonical form of a step that needs approval, else None."""
     match step:
         case DeleteTopic():
-            return {"kind": "DeleteTopic", "topic": step.topic, "topicId": step.topic_id}
+            return {"kind": "DeleteTopic", "topic": step.topic, "topicId": kafka_id(step.topic_id)}
         case SetConfig() if step.destructive:
             return {
                 "kind": "SetConfig",

@@ -72,7 +72,7 @@ def moves_of(
     reasons: dict[str, int] = {}
     told = [reasons.setdefault(_reason(found), len(reasons)) for found in causes]
     return MoveColumns(
-        tuple(zip(names, (topic.topic_id if topic else None for topic in known), strict=True)),
+        tuple(zip(names, (topic.identity if topic else None for topic in known), strict=True)),
         tuple(reasons),
         np.searchsorted(topics, problem.topic[rows]),
         problem.number[rows],
@@ -116,7 +116,7 @@ def move_of(
     size = int(table.size[row])
     return Move(
         topic=change.topic,
-        topic_id=topic.topic_id,
+        topic_id=topic.identity,
         partition=change.partition,
         path=lists,
         bytes=size * added,

@@ -146,7 +146,7 @@ def deletions(
             problems.append(PlanProblem("", "", NotDeleted(said), name))
         else:
             reason = "its Topic is gone and declared deletionPolicy: Delete"
-            steps.append(DeleteTopic(name, cluster.topics[name].topic_id, reason))
+            steps.append(DeleteTopic(name, cluster.topics[name].identity, reason))
     return tuple(steps), tuple(problems)
 
 

@@ -122,7 +122,7 @@ def _leaves(partition: Partition, replicas: Replicas) -> bool:
 def partition_of(move: Move, cluster: Cluster) -> Partition | None:
     """Return the partition that a move names, or None if it is gone or another topic's."""
     topic = cluster.topics.get(move.topic)
-    if topic is None or (move.topic_id and topic.topic_id and move.topic_id != topic.topic_id):
+    if topic is None or topic.is_another(move.topic_id):
         return None
     return topic.partition(move.partition)
 

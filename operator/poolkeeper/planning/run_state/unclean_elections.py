@@ -26,7 +26,7 @@ def unclean_elections_between(before: Cluster, after: Cluster) -> tuple[TopicPar
         for name, topic in after.topics.items()
         if (known := before.topics.get(name)) is not None
         and known.partitions != topic.partitions
-        and known.topic_id == topic.topic_id
+        and known.identity == topic.identity
         for number in _of_topic(known, topic, after)
     )
 

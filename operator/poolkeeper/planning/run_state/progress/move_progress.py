@@ -131,7 +131,7 @@ def _at_rest(move: Move, cluster: Cluster, lists: _RestingLists) -> MoveProgress
     topic = cluster.topics.get(move.topic)
     if topic is None or move.topic in cluster.torn or len(move.path) < 2:
         return None
-    if move.topic_id and topic.topic_id and move.topic_id != topic.topic_id:
+    if topic.is_another(move.topic_id):
         return None
     live, path = _resting_replicas(topic.partitions, move, lists), move.path
     if live == path[0]:
@@ -160,7 +160,7 @@ def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:
         return MoveProgress(MoveState.UNREADABLE, _requested_at(move, entries))
     if topic is None:
         return MoveProgress(MoveState.GONE)
-    if move.topic_id and topic.topic_id and move.topic_id != topic.topic_id:
+    if topic.is_another(move.topic_id):
         return MoveProgress(MoveState.GONE)
     partition = topic.partition(move.partition)
     if partition is None:

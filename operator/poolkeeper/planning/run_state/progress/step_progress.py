@@ -181,7 +181,7 @@ def _deletion(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepP
         return _stale(_unreadable(step.topic, cluster))
     if topic is None:
         return DONE
-    if step.topic_id and topic.topic_id and step.topic_id != topic.topic_id:
+    if topic.is_another(step.topic_id):
         return _stale(Drift(DriftReason.TOPIC_RECREATED, step.topic))
     return TO_DO
 

@@ -122,8 +122,8 @@ def may_be_withdrawn(
     Every entry is one that the run recorded, and no controller may be at work on any. `ends`:
     somebody asked the run to end. Then an entry is also withdrawn that is ignored and whose
     partition is as it was before, or has another list than the run found or makes: the topic may
-    have been made again, which shows from 2.8 on only. A controller that reads the request later
-    finds none.
+    have been made again, which a plan of a snapshot cannot tell up to 2.7. A controller that reads
+    the request later finds none.
     """
     owned = owned_by(moves, run.step, run.returning)
     if not cluster.reassignment or requests.judgements(cluster, owned):

@@ -10,6 +10,7 @@ in `/admin/reassign_partitions`.
 | Pi, nothing adding or removing | no entry | PENDING at i, DONE if i = n |
 | Pi | an entry for Pi+1 | IN_FLIGHT at i: not picked up yet, or being wound up |
 | Pi | an entry for Pi itself | ZOMBIE at i, unless the step is ours and just completed |
+| Pi with all of Pi-1, not in sync | an entry for Pi itself | IN_FLIGHT at i - 1 (2.3 and earlier) |
 | union of Pi, Pi+1 | adding/removing, or an entry | IN_FLIGHT at i |
 | union of Pi, Pi+1 | neither (2.3 and earlier) | ORPHANED at i: a fresh request finishes it |
 | anything else | | DIVERGED: somebody else moved it; out of the plan |
@@ -168,7 +169,7 @@ def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:
     entry = entries.get(move.name)
     if partition.moving:
         return _moving(move, partition)
-    return _settled(move, partition.replicas, entry)
+    return _settled(move, partition, entry)
 
 
 def _requested_at(move: Move, entries: Entries) -> int:
@@ -196,11 +197,11 @@ def sets_out_from(partition: Partition, before: Replicas, after: Replicas) -> bo
     return origin in (frozenset(before), frozenset(before) | frozenset(after))
 
 
-def _settled(move: Move, live: Replicas, entry: Replicas | None) -> MoveProgress:
+def _settled(move: Move, partition: Partition, entry: Replicas | None) -> MoveProgress:
     """Classify a list with nothing adding or removing: at rest, or Kafka 2.3 and earlier."""
-    path = move.path
+    path, live = move.path, partition.replicas
     if entry is not None:
-        return _requested(path, live, entry)
+        return _requested(path, partition, entry)
     if live in path:
         i = path.index(live)
         return MoveProgress(MoveState.DONE if i == len(path) - 1 else MoveState.PENDING, i)
@@ -210,15 +211,26 @@ def _settled(move: Move, live: Replicas, entry: Replicas | None) -> MoveProgress
     return MoveProgress(MoveState.DIVERGED)
 
 
-def _requested(path: Sequence[Replicas], live: Replicas, entry: Replicas) -> MoveProgress:
+def _requested(path: Sequence[Replicas], partition: Partition, entry: Replicas) -> MoveProgress:
+    live = partition.replicas
     for i, (before, after) in enumerate(itertools.pairwise(path)):
         if entry == after and live not in (after, before) and _is_union(live, before, after):
             return MoveProgress(MoveState.IN_FLIGHT, i)
         if entry == after and live == before:
             return MoveProgress(MoveState.IN_FLIGHT, i)
     if entry == live and live in path:
-        return MoveProgress(MoveState.ZOMBIE, path.index(live))
+        at = path.index(live)
+        if _grows_to(path, at, partition):
+            return MoveProgress(MoveState.IN_FLIGHT, at - 1)
+        return MoveProgress(MoveState.ZOMBIE, at)
     return MoveProgress(MoveState.DIVERGED)
+
+
+def _grows_to(path: Sequence[Replicas], at: int, partition: Partition) -> bool:
+    """Whether the step to this list only adds, and what it adds is not in sync yet."""
+    if not at or partition.isr is None or not set(path[at - 1]) <= set(path[at]):
+        return False
+    return not set(path[at]) - set(path[at - 1]) <= set(partition.isr)
 
 
 def _is_union(live: Replicas, before: Replicas, after: Replicas) -> bool:

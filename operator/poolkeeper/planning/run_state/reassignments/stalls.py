@@ -146,6 +146,8 @@ def _state_of_held(move: Move, index: int, p: MoveProgress, cluster: Cluster) ->
     match p.state:
         case MoveState.DIVERGED:
             return None if begun else Stall.IGNORED
+        case MoveState.IN_FLIGHT if p.at < index and _is_requested_list(move, index, cluster):
+            return None  # up to 2.3 it is copied
         case MoveState.IN_FLIGHT if p.at < index:
             return None if begun and not is_untouched(move, index, cluster) else Stall.IGNORED
         case _:
@@ -169,6 +171,11 @@ def _state_of_ours(move: Move, index: int, p: MoveProgress, cluster: Cluster) ->
             return Stall.STALE if is_untouched(move, index, cluster) else None
         case _:
             return None
+
+
+def _is_requested_list(move: Move, index: int, cluster: Cluster) -> bool:
+    partition = cluster.topics[move.topic].partition(move.partition)
+    return partition is not None and partition.replicas == move.path[index]
 
 
 def is_untouched(move: Move, index: int, cluster: Cluster) -> bool:

@@ -92,6 +92,20 @@ def live(*replicas: int, **fields) -> Partition:
         ),
         pytest.param(
             GROWTH,
+            live(1, 2, 3, isr=(2, 1)),
+            (1, 2, 3),
+            (MoveState.IN_FLIGHT, 0),
+            id="old-growth-is-still-copied",
+        ),
+        pytest.param(
+            GROWTH,
+            live(1, 2, 3, isr=(2, 3)),
+            (1, 2, 3),
+            (MoveState.ZOMBIE, 1),
+            id="old-growth-has-arrived-and-another-is-behind",
+        ),
+        pytest.param(
+            GROWTH,
             live(1, 2, 3, 4, adding=(4,)),
             None,
             (MoveState.IN_FLIGHT, 1),

@@ -87,14 +87,17 @@ class Migration:
     # What is declared and done
 
     def declare(self, **changed: object) -> None:
-        """Change pool, left, right, execution, mode, heal or brokers, and write the manifests."""
+        """Change what is declared, and write the manifests.
+
+        That is pool, left, right, factor, execution, mode, heal or brokers.
+        """
         self.declared.update(changed)
         said = {"execution": FAST, "left": {}, "right": {}, "brokers": True, **self.declared}
         pools = {
             "left": {"brokers": {"ids": [1, 2]}, **said["left"]},
             "right": {"brokers": {"ids": [3, 4, 5]}, **said["right"]},
         }
-        topic = {"partitions": PARTITIONS, "replicationFactor": 2}
+        topic = {"partitions": PARTITIONS, "replicationFactor": said.get("factor", 2)}
         at = self.sandbox if said["brokers"] else self.sandbox.connect
         cluster = {
             key: said[key] for key in ("execution", "mode", "heal", "approval") if key in said
@@ -234,7 +237,7 @@ class Migration:
         """Check that all is well, with all replicas on these brokers."""
         until(self.in_sync, "all replicas are in sync")
         assert self.brokers() <= set(brokers)
-        assert {len(replicas) for replicas in self.replicas()} == {2}
+        assert {len(replicas) for replicas in self.replicas()} == {self.declared.get("factor", 2)}
         planned = self.run("plan")
         assert planned.code == 0, planned
         tally = self.clients.finish()

@@ -58,20 +58,43 @@ def test_a_migration_is_taken_back_after_an_upgrade(tmp_path: Path) -> None:
         under_way.check(brokers=[3, 4, 5])
 
 
+@pytest.mark.timeout(900)
+def test_a_growth_is_awaited_over_an_upgrade(tmp_path: Path) -> None:
+    """What is added is no less than what is there, so that the new controller has nothing to do."""
+    left = {"brokers": {"ids": [1, 2, 3]}, "demote": [3]}  # so that each list is the old one, and 3
+    pools = {"left": left, "right": {"brokers": {"ids": [4, 5]}}}
+    with under_upgrade(tmp_path, **pools, factor=3) as (under_way, executor):
+        until(lambda: not under_way.requested(), "the request is dropped")
+        executor.await_said("is not in sync yet")
+        assert not under_way.in_sync()
+        assert under_way.config("brokers/1"), "the throttle was taken off while it was copied"
+        executor.kill()
+        under_way.declare(execution=FAST)
+        under_way.apply()
+        under_way.check(brokers=[1, 2, 3])
+
+
 @contextmanager
 def upgraded(folder: Path) -> Iterator[tuple[Migration, Executor]]:
     """All brokers are upgraded in mid-move, and the executor has seen what became of the moves."""
+    with under_upgrade(folder, pool="right") as (under_way, executor):
+        until(lambda: taken_over(under_way), "all moves are taken over")
+        yield under_way, executor
+
+
+@contextmanager
+def under_upgrade(folder: Path, **declared: object) -> Iterator[tuple[Migration, Executor]]:
+    """All brokers are upgraded while what is declared is carried out."""
     settings = (*SETTINGS, *PROTOCOL)
     with migration(OLD, folder, batches=48, kind=Upgraded, settings=settings) as under_way:
         sandbox = under_way.sandbox
         assert isinstance(sandbox, Upgraded)
         began_ms = time.time_ns() // 1_000_000
-        under_way.declare(pool="right", execution=SLOW)
+        under_way.declare(**declared, execution=SLOW)
         with under_way.applying() as executor:
             under_way.touched |= under_way.registered()
             for broker in sorted(under_way.registered()):
                 sandbox.upgrade(broker, NEW)
-            until(lambda: taken_over(under_way), "all moves are taken over")
             # Replicas that were away catch up beside a copy that is throttled.
             under_way.lagging.append((began_ms, began_ms + 1_800_000))
             yield under_way, executor

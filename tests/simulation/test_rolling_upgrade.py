@@ -73,6 +73,18 @@ def test_a_step_ends_once_all_is_in_sync(
     assert not any(cluster.simulation.rates_of(n) for n in range(1, 5))
 
 
+@pytest.mark.parametrize("remedies", REMEDIES.values(), ids=REMEDIES)
+def test_a_move_that_a_downgrade_forgot_is_requested_again(remedies: Remedies) -> None:
+    """Its request was gone before, and an earlier controller reads nothing of it elsewhere."""
+    cluster, executor = in_flight(NEW, (1, 2), (3, 4), remedies)
+    cluster.delete(REQUEST)
+    replace_controller(cluster, OLD)
+    executor.finish(passes_max=400)
+    assert executor.endings == [Ending.FINISHED]
+    assert sorted(cluster.replicas("t")["0"]) == [3, 4]
+    assert not any(cluster.simulation.rates_of(n) for n in range(1, 5))
+
+
 def test_moves_of_others_are_not_disturbed_where_a_later_controller_was_before() -> None:
     """What it wrote says that moves are in topic nodes, and the present one writes none there."""
     cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=NEW))

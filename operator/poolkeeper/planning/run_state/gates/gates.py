@@ -89,7 +89,7 @@ def closed_gates(
 
 def own_partitions(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> set[TopicPartition]:
     """Return the partitions that move because of these moves, as far as anything tells."""
-    at_work = (*IN_FLIGHT_STATES, MoveState.ORPHANED)
+    at_work = (*IN_FLIGHT_STATES, MoveState.ORPHANED, MoveState.UNENDED)
     return {move.name for move, p in zip(moves, progress, strict=True) if p.state in at_work}
 
 

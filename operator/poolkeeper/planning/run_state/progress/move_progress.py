@@ -12,6 +12,7 @@ in `/admin/reassign_partitions`.
 | Pi | an entry for Pi itself | ZOMBIE at i, unless the step is ours and just completed |
 | Pi with all of Pi-1, not in sync | an entry for Pi itself | IN_FLIGHT at i - 1 (2.3 and earlier) |
 | union of Pi, Pi+1 | adding/removing, or an entry | IN_FLIGHT at i |
+| union of Pi, Pi+1; Pi+1 in sync | adding/removing, no entry | UNENDED at i: requested anew |
 | union of Pi, Pi+1 | neither (2.3 and earlier) | ORPHANED at i: a fresh request finishes it |
 | anything else | | DIVERGED: somebody else moved it; out of the plan |
 | topic or id gone | | GONE: nothing left to do |
@@ -23,7 +24,9 @@ The journal only tells whose step is in flight, which decides who may finish an 
 
 A controller of 2.4 or later that takes up what one of 2.3 or earlier began, as in a rolling
 upgrade, begins anew from what it finds: the union. So it says that nothing is added, and what is
-removed.
+removed. One of 2.3 or earlier that replaces a later one, as in a downgrade, does not read there
+what is added and removed: a move without a request is forgotten, and the topic node still names it.
+A controller that knew of the move would have ended it once its target is in sync.
 
 A union on 2.3 and earlier can be equal to Pi (a shrinking step) or to Pi+1 (a growing one): then
 the entry tells the two apart. Without one a shrinking step is repeated, which is harmless. A
@@ -50,6 +53,7 @@ class MoveState(StrEnum):
     PENDING = "pending"
     IN_FLIGHT = "in flight"
     ORPHANED = "orphaned"
+    UNENDED = "not ended"
     ZOMBIE = "zombie entry"
     DONE = "done"
     DIVERGED = "diverged"
@@ -61,7 +65,7 @@ class MoveState(StrEnum):
 IN_FLIGHT_STATES = (MoveState.IN_FLIGHT, MoveState.ZOMBIE)
 """The states of a move whose step is in flight, or done with its entry still in the request."""
 
-OPEN_STATES = (MoveState.PENDING, MoveState.ORPHANED)
+OPEN_STATES = (MoveState.PENDING, MoveState.ORPHANED, MoveState.UNENDED)
 """The states of a move whose next step a stage may request."""
 
 ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
@@ -82,7 +86,7 @@ class MoveProgress:
     def is_at_work(self) -> bool:
         """Whether the step is in flight, also if only the request says so."""
         unseen = self.state is MoveState.UNREADABLE and self.at >= 0
-        return unseen or self.state in IN_FLIGHT_STATES
+        return unseen or self.state in (*IN_FLIGHT_STATES, MoveState.UNENDED)
 
 
 DONE_IN_ONE = MoveProgress(MoveState.DONE, 1)
@@ -168,7 +172,10 @@ def _classify(move: Move, cluster: Cluster, entries: Entries) -> MoveProgress:
         return MoveProgress(MoveState.DIVERGED)
     entry = entries.get(move.name)
     if partition.moving:
-        return _moving(move, partition)
+        found = _moving(move, partition)
+        if entry is None and found.at >= 0 and _is_in_sync(move.path[found.at + 1], partition):
+            return MoveProgress(MoveState.UNENDED, found.at)
+        return found
     return _settled(move, partition, entry)
 
 
@@ -224,6 +231,10 @@ def _requested(path: Sequence[Replicas], partition: Partition, entry: Replicas) 
             return MoveProgress(MoveState.IN_FLIGHT, at - 1)
         return MoveProgress(MoveState.ZOMBIE, at)
     return MoveProgress(MoveState.DIVERGED)
+
+
+def _is_in_sync(replicas: Replicas, partition: Partition) -> bool:
+    return set(replicas) <= set(partition.isr or ())
 
 
 def _grows_to(path: Sequence[Replicas], at: int, partition: Partition) -> bool:

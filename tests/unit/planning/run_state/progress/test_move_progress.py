@@ -44,10 +44,17 @@ def live(*replicas: int, **fields) -> Partition:
         ),
         pytest.param(
             PATH,
-            live(3, 4, 1, 2, adding=(3, 4), removing=(1, 2)),
+            live(3, 4, 1, 2, adding=(3, 4), removing=(1, 2), isr=(1, 2, 3)),
             None,
             (MoveState.IN_FLIGHT, 0),
             id="under-way-though-the-request-was-deleted",
+        ),
+        pytest.param(
+            PATH,
+            live(3, 4, 1, 2, adding=(3, 4), removing=(1, 2)),
+            None,
+            (MoveState.UNENDED, 0),
+            id="its-controller-would-have-ended-it",
         ),
         pytest.param(
             PATH,
@@ -106,7 +113,7 @@ def live(*replicas: int, **fields) -> Partition:
         ),
         pytest.param(
             GROWTH,
-            live(1, 2, 3, 4, adding=(4,)),
+            live(1, 2, 3, 4, adding=(4,), isr=(1, 2, 3)),
             None,
             (MoveState.IN_FLIGHT, 1),
             id="second-step-of-a-growth",

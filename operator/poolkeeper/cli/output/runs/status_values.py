@@ -35,6 +35,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     MoveProgress,
     MoveState,
     classify,
+    waits_for_copies,
     waits_for_nodes,
 )
 from poolkeeper.planning.run_state.progress.punctuality import RunPace, punctuality
@@ -298,6 +299,7 @@ def _moves_wait(
 ) -> list[Wait]:
     waits = list(waits_for_nodes(moves, progress, cluster))
     waits += gates.blocks(moves, progress, cluster).values()
+    waits += waits_for_copies(moves, progress, cluster)
     waits += [
         Wait(WaitReason.LEFT_ALONE, partitions=(move.name,))
         for move, p in zip(moves, progress, strict=True)

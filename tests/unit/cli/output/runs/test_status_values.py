@@ -120,6 +120,13 @@ def test_the_state_of_a_topic_being_deleted_is_not_missed():
     assert found.state_unknown == ()
 
 
+def test_what_has_arrived_and_is_still_copied_is_named():
+    copied = cluster(*(partition(n, (3, 4), isr=(3,) if n else (3, 4)) for n in range(3)))
+    found = status_of(copied, journal())
+    named = (TopicPartition("t", 1), TopicPartition("t", 2))
+    assert Wait(WaitReason.REPLICA_NOT_IN_SYNC, partitions=named, brokers=(4,)) in found.waits
+
+
 def test_throttles_that_no_run_accounts_for_come_first():
     record = ThrottleRecord("sha256:gone", {RATE: "7"}, {RATE: None})
     reading = ThrottleReading({}, {1: RecordedThrottles(record, {RATE: "7"})}, {4: {RATE: "9"}})

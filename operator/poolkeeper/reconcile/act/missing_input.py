@@ -33,7 +33,8 @@ def complete_view(
         case MissingInput.ENDING:
             return replace(view, ending_read=True, ending=find_ending(context, run, at.plan, guard))
         case MissingInput.CONFLICTS:
-            conflicts = context.access.write_throttles(document, run.rates)
+            topics = _throttled_topics(context, at)
+            conflicts = context.access.write_throttles(document, run.rates, topics)
             return replace(view, conflicts=conflicts)
         case MissingInput.SETTLED:
             foreign = () if view.conflicts is None else view.conflicts.brokers
@@ -67,6 +68,15 @@ def complete_view(
                 gone=gone,
                 records=records,
             )
+
+
+def _throttled_topics(context: PassContext, at: RunSituation) -> frozenset[str]:
+    """Return the topics that the run moves, without those of which it has given up all moves.
+
+    One of these may have been made again, and is none of the run's.
+    """
+    given_up = context.memory.given_up
+    return frozenset(move.topic for m, move in enumerate(at.plan.moves) if m not in given_up)
 
 
 def _note_gone(context: PassContext, at: RunSituation) -> frozenset[int]:

@@ -8,9 +8,8 @@ before (`cancel`).
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import disks, gates
-from poolkeeper.planning.run_state.progress.move_progress import waits_for_nodes
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, waits_for_nodes
 from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.reassignments.stalls import (
     ATTEMPTS_MAX,
@@ -75,11 +74,6 @@ def _is_left_in_place(at: RunSituation, age_ms: int) -> bool:
     return often and STALL_MS < age_ms < IGNORED_PAUSE_MS
 
 
-def _requested_partitions(at: RunSituation) -> set[TopicPartition]:
-    moves = at.plan.moves
-    return {TopicPartition(moves[m].topic, moves[m].partition) for m, _ in at.run.step}
-
-
 def _waits_after_deadline(at: RunSituation, age_ms: int) -> tuple[Wait, ...]:
     """Report that the stage takes longer than expected."""
     if age_ms <= at.desired.cluster.execution.stage_deadline_s * 1000:
@@ -107,9 +101,13 @@ def waits_for_throttles(at: RunSituation) -> tuple[Wait, ...]:
 
 
 def _topics_to_check(at: RunSituation) -> frozenset[str]:
-    """Return the topics of the request if its throttles are due for a check, otherwise none."""
+    """Return the topics of the request if its throttles are due for a check, otherwise none.
+
+    One that was made again has none of the run's.
+    """
     if not at.document.throttled or len(at.run.rates) > 1:
         return frozenset()
     if at.now_ms - max(at.throttles.checked_ms, at.run.requested_ms) < CHECK_EVERY_MS:
         return frozenset()
-    return frozenset(name.topic for name in _requested_partitions(at))
+    moves, step = at.plan.moves, zip(at.run.step, at.view.progress, strict=True)
+    return frozenset(moves[m].topic for (m, _), p in step if p.state is not MoveState.GONE)

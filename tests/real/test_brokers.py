@@ -157,6 +157,14 @@ def test_brokers_tell_when_they_have_taken_a_throttle_over(kafka, version):
         until(lambda: brokers.throttle_settled(1, gone) is True, "the rates are gone")
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_brokers_tell_how_many_replicas_must_be_in_sync(kafka, version):
+    sandbox = kafka(version)
+    with BrokerClient.open(servers(sandbox)) as brokers, dynamic_config(sandbox, 1) as put:
+        put({"min.insync.replicas": "2"})
+        until(lambda: brokers.min_insync([1, 2, 77]) == {1: 2, 2: 1}, "broker 1 asks for two")
+
+
 def test_a_dead_broker_is_named_and_the_others_answer_as_long_as_there_are_any(fresh_kafka):
     sandbox = fresh_kafka(brokers=2)
     with BrokerClient.open(servers(sandbox)) as brokers:

@@ -32,7 +32,7 @@ class Enrichment:
 
 
 def enrich_cluster(cluster: Cluster, brokers: "BrokerClient", deadline_s: float) -> Enrichment:
-    """Ask all live brokers within `deadline_s` for sizes and versions.
+    """Ask all live brokers within `deadline_s` for sizes, versions and `min.insync.replicas`.
 
     A version from the brokers overrides the one inferred from their znodes.
     """
@@ -45,21 +45,23 @@ def enrich_cluster(cluster: Cluster, brokers: "BrokerClient", deadline_s: float)
     reachable = [broker for broker in cluster.brokers if broker not in sizes.failures]
     # A broker that is too old to tell sizes still tells its version.
     asked = reachable or list(cluster.brokers)
+    insync = brokers.min_insync(reachable, max(1.0, deadline - time.monotonic()))
     versions = brokers.versions(asked, max(1.0, deadline - time.monotonic()))
     version = versions.lowest or cluster.kafka_version
-    cluster = replace(cluster, brokers=_with_releases(cluster.brokers, versions.releases))
+    told = {
+        n: replace(
+            broker,
+            release=versions.releases.get(n, broker.release),
+            min_insync=insync.get(n, broker.min_insync),
+        )
+        for n, broker in cluster.brokers.items()
+    }
+    cluster = replace(cluster, brokers=told)
     if len(set(versions.releases.values())) > 1:
         warnings.append(f"brokers run different versions; the lowest, {version}, counts")
     return Enrichment(
         with_sizes(replace(cluster, kafka_version=version), sizes), sizes, tuple(warnings)
     )
-
-
-def _with_releases(brokers: Mapping[int, Broker], releases: Mapping[int, str]) -> dict[int, Broker]:
-    return {
-        n: replace(broker, release=releases[n]) if n in releases else broker
-        for n, broker in brokers.items()
-    }
 
 
 def enrich_if_reachable(

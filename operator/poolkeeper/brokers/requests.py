@@ -36,6 +36,7 @@ from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.execution.waits import NO_CANCEL_API
 from poolkeeper.model.specs import Tls
 from poolkeeper.model.topic_config.config_check import ConfigCheck
+from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Replicas, ToldReplicas, TopicPartition
 
 Answer = TypeVar("Answer")
@@ -46,6 +47,7 @@ RETRY_PAUSE_S = 0.1
 RETRIES = 5
 UNCONNECTED = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaConnectionError)
 _ANY_BROKER = -1
+MIN_INSYNC = "min.insync.replicas"
 
 
 @frozen
@@ -162,9 +164,23 @@ class BrokerClient:
         answers, failures = self._ask_each(brokers, self._release, deadline_s)
         return Versions(answers, failures)
 
-    def broker_config(self, broker: int) -> Mapping[str, Setting]:
-        """Return every config key in force on a broker, as it sees it; raises Unavailable."""
-        resource = ConfigResource(ConfigResourceType.BROKER, str(broker))
+    def min_insync(
+        self, brokers: Iterable[int], deadline_s: float = DEADLINE_S
+    ) -> Mapping[int, int]:
+        """Ask each broker for its `min.insync.replicas`; who does not tell it is left out."""
+
+        def told(broker: int) -> int | None:
+            setting = self.broker_config(broker, [MIN_INSYNC]).get(MIN_INSYNC)
+            return whole(setting.value or "") if setting else None
+
+        answers, _ = self._ask_each(brokers, told, deadline_s)
+        return {broker: number for broker, number in answers.items() if number is not None}
+
+    def broker_config(
+        self, broker: int, keys: Sequence[str] | None = None
+    ) -> Mapping[str, Setting]:
+        """Return these config keys in force on a broker, or all; raises Unavailable."""
+        resource = ConfigResource(ConfigResourceType.BROKER, str(broker), keys)
         with connections.translate_errors(f"describing the config of broker {broker}"):
             found = self._client.describe_configs([resource], config_filter="all")
         entries = found.get("broker", {}).get(str(broker))

@@ -140,6 +140,8 @@ class Broker:
     `stray_logs`: its logs of partitions of which it is no replica, or which do not exist; only of a
     broker that was asked.
     `release`: the release that the broker itself reports.
+    `min_insync`: its `min.insync.replicas`, which counts for topics that set none; only of a broker
+    that was asked.
     """
 
     id: int
@@ -152,6 +154,7 @@ class Broker:
     lost_log_dirs: frozenset[str] = frozenset()
     stray_logs: Mapping[TopicPartition, StrayLog] = field(default_factory=dict)
     release: str | None = None
+    min_insync: int | None = None
 
 
 @frozen

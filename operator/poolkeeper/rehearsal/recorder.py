@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.run_state.gates.gates import min_insync
+from poolkeeper.planning.run_state.gates.gates import default_min_insync, min_insync
 from poolkeeper.rehearsal.cluster_copy.loading import leader_and_isr
 from poolkeeper.rehearsal.curves import Curves, Floats
 from poolkeeper.rehearsal.peaks import Peaks
@@ -323,8 +323,9 @@ class Recorder:
 
 def _watched(cluster: Cluster) -> dict[Tp, Watched]:
     found: dict[Tp, Watched] = {}
+    default = default_min_insync(cluster)
     for name, topic in cluster.topics.items():
-        least = min_insync(topic)
+        least = min_insync(topic, default)
         for p in topic.partitions:
             leader, isr = leader_and_isr(p, cluster)
             rate = p.in_bytes_per_s or 0.0

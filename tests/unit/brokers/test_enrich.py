@@ -40,6 +40,9 @@ class Answers:
     def sizes(self, brokers, deadline_s):
         return self._sizes
 
+    def min_insync(self, brokers, deadline_s):
+        return dict.fromkeys(brokers, 2)
+
     def versions(self, brokers, deadline_s):
         return self._versions
 
@@ -110,6 +113,12 @@ def test_a_version_that_brokers_do_not_tell_stays_as_it_was():
     found = enrich.enrich_cluster(cluster(version="0.10.1 to 0.11.0"), Answers(Sizes({1: LOGS})), 1)
     assert found.cluster.kafka_version == "0.10.1 to 0.11.0"
     assert {broker.release for broker in found.cluster.brokers.values()} == {None}
+
+
+def test_brokers_tell_how_many_replicas_must_be_in_sync():
+    sizes = Sizes({1: LOGS}, {2: "no answer in time"})
+    found = enrich.enrich_cluster(cluster(), Answers(sizes), deadline_s=1)
+    assert {n: b.min_insync for n, b in found.cluster.brokers.items()} == {1: 2, 2: None}
 
 
 def test_the_lowest_version_counts_and_the_mixture_is_said():

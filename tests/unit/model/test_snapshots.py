@@ -34,6 +34,7 @@ EXAMPLE = {
             "config": {},
             "logDirs": {"/d1": {"totalBytes": 1, "usableBytes": 0}},
             "release": "3.9",
+            "minInsyncReplicas": 2,
         }
     ],
     "topics": [
@@ -65,7 +66,11 @@ CLUSTER = Cluster(
     kafka_version="3.9",
     traced_version="3.4 to 3.9",
     controller=Controller(broker=1),
-    brokers={1: Broker(1, "a", ("PLAINTEXT://h:9092",), {}, {"/d1": LogDir(1, 0)}, release="3.9")},
+    brokers={
+        1: Broker(
+            1, "a", ("PLAINTEXT://h:9092",), {}, {"/d1": LogDir(1, 0)}, release="3.9", min_insync=2
+        )
+    },
     topics={
         "t": Topic(
             "t",

@@ -262,6 +262,7 @@ def _broker_row(broker: Broker) -> tuple[Any, ...]:
             for path, d in sorted(log_dirs.items())
         ],
         broker.release,
+        broker.min_insync,
     )
 
 
@@ -276,6 +277,7 @@ def _broker(row: Mapping[str, Any]) -> Broker:
         if log_dirs is None
         else {d["path"]: LogDir(d["total_bytes"], d["usable_bytes"]) for d in log_dirs},
         release=row["release"],
+        min_insync=row["min_insync"],
     )
 
 

@@ -70,6 +70,7 @@ BROKERS = TableSchema(
         nullable("config", TEXT_MAP, "Its dynamic config."),
         nullable("log_dirs", LOG_DIRS, "Its log directories."),
         nullable("release", TEXT, "The release that it reports itself."),
+        nullable("min_insync", INT, "Its min.insync.replicas, where it was asked."),
     ),
 )
 

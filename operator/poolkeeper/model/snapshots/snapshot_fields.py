@@ -87,6 +87,7 @@ class _Broker(SparseObject):
     config: dict[str, str] | None = None
     log_dirs: dict[str, _LogDir] | None = None
     release: str | None = None
+    min_insync_replicas: Natural | None = None
 
 
 class _Partition(SparseObject):
@@ -165,7 +166,7 @@ def _broker(read: _Broker) -> Broker:
             for path, each in read.log_dirs.items()
         }
     known = (read.id, read.rack, read.endpoints or (), read.config, log_dirs)
-    return Broker(*known, release=read.release)
+    return Broker(*known, release=read.release, min_insync=read.min_insync_replicas)
 
 
 def _topics(read: Sequence[_Topic]) -> dict[str, Topic]:

@@ -146,6 +146,7 @@ def _broker(broker: Broker) -> dict[str, Any]:
         if broker.log_dirs is None
         else {path: _log_dir(log_dir) for path, log_dir in sorted(broker.log_dirs.items())},
         release=broker.release,
+        minInsyncReplicas=broker.min_insync,
     )
 
 

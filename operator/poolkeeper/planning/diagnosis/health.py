@@ -29,7 +29,7 @@ from poolkeeper.planning.facts import health as facts
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.problem.pool_membership import plan_scope
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
-from poolkeeper.planning.run_state.gates.gates import min_insync
+from poolkeeper.planning.run_state.gates.gates import default_min_insync, min_insync
 
 DISK_FREE_MIN_PERCENT = 2
 _MIN_ISR = "min.insync.replicas"
@@ -98,7 +98,7 @@ def cluster_health(desired: Desired, cluster: Cluster, homes: Mapping[str, str])
 
 
 def _unhealthy_partitions(cluster: Cluster) -> dict[ProblemReason, _Unhealthy]:
-    live = cluster.brokers.keys()
+    live, default = cluster.brokers.keys(), default_min_insync(cluster)
     requested = {(entry.topic, entry.partition) for entry in cluster.reassignment or ()}
     found: dict[ProblemReason, _Unhealthy] = {kind: {} for kind in _KINDS}
     for name, topic in sorted(cluster.topics.items()):
@@ -109,18 +109,19 @@ def _unhealthy_partitions(cluster: Cluster) -> dict[ProblemReason, _Unhealthy]:
             if isr is not None and len(isr) == len(each.replicas) and each.leader in live:
                 continue  # the usual case
             moving = (name, each.partition) in requested
-            trouble = _trouble(each, topic, live, moving=moving)
+            trouble = _trouble(each, min_insync(topic, default), live, moving=moving)
             if trouble is not None:
                 found[trouble[0]][TopicPartition(name, each.partition)] = trouble[1]
     return {kind: partitions for kind, partitions in found.items() if partitions}
 
 
 def _trouble(
-    partition: Partition, topic: Topic, live: Collection[int], *, moving: bool
+    partition: Partition, needed: int, live: Collection[int], *, moving: bool
 ) -> tuple[ProblemReason, tuple[int, ...]] | None:
     """What is wrong with a partition, and the brokers that it misses or may be led by.
 
-    `moving`: a request names it; up to Kafka 2.3 its list has replicas that are being added.
+    `needed`: its `min.insync.replicas`. `moving`: a request names it; up to Kafka 2.3 its list has
+    replicas that are being added.
     """
     leader, isr = partition.leader, partition.isr
     held = partition.isr or partition.replicas
@@ -135,7 +136,7 @@ def _trouble(
         return None
     wanted = set(partition.replicas) - set(partition.adding)
     missed = tuple(sorted(wanted - set(isr)))
-    if missed and len(isr) < min_insync(topic) <= len(wanted):
+    if missed and len(isr) < needed <= len(wanted):
         return ProblemReason.UNDER_MIN_ISR, missed
     return (ProblemReason.UNDER_REPLICATED, missed) if missed and not moving else None
 

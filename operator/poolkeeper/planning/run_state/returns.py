@@ -26,9 +26,9 @@ from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Plan
-from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
 from poolkeeper.planning.run_state.gates.disks import TargetDisks, failed_dirs
-from poolkeeper.planning.run_state.gates.gates import min_insync
+from poolkeeper.planning.run_state.gates.gates import default_min_insync, min_insync
 from poolkeeper.planning.run_state.progress.move_progress import entries_of, sets_out_from
 
 
@@ -193,11 +193,8 @@ def lacks_origin(move: Move, index: int, cluster: Cluster) -> tuple[int, ...]:
     if partition is None or topic is None or partition.isr is None:
         return ()
     origin = move.path[index - 1]
+    needed = min(min_insync(topic, default_min_insync(cluster)), len(origin))
     live = set(partition.isr) & set(cluster.brokers)
     kept = live & set(origin)
-    enough = bool(kept) and (kept == live or len(kept) >= _needed(topic, origin))
+    enough = bool(kept) and (kept == live or len(kept) >= needed)
     return () if enough else tuple(b for b in origin if b not in kept)
-
-
-def _needed(topic: Topic, origin: Replicas) -> int:
-    return min(min_insync(topic), len(origin))

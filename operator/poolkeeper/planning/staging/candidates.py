@@ -16,7 +16,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas, Topic
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.run_state.gates.gates import min_insync
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.staging.disks.disk_reserve import Guard
 from poolkeeper.planning.staging.disks.disk_space import Disks
 from poolkeeper.planning.staging.entries import EntryTable
@@ -44,7 +44,7 @@ def packer_for(
         [caps.of(topic) for topic in table.topics],
         ledger,
         disks,
-        _in_sync_check(topics),
+        _in_sync_check(topics, gates.default_min_insync(rules.cluster)),
         Guard(chains),
         ledger.changes(table),
     )
@@ -99,7 +99,7 @@ def leader_of(observed: int | None, before: Replicas, live: Collection[int]) -> 
     return next((broker for broker in before if broker in live), before[0])
 
 
-def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], Wait | None]:
+def _in_sync_check(topics: Mapping[str, Topic], default: int) -> Callable[[Entry], Wait | None]:
     def problem(entry: Entry) -> Wait | None:
         if entry.added or len(entry.after) >= len(entry.before):
             return None
@@ -109,7 +109,7 @@ def _in_sync_check(topics: Mapping[str, Topic]) -> Callable[[Entry], Wait | None
         if partition is not None and partition.isr is not None:
             in_sync = set(partition.isr) if partition.replicas == entry.before else in_sync
         stay = len(in_sync & set(entry.after))
-        needed = min(min_insync(topic) + 1, len(entry.after))
+        needed = min(gates.min_insync(topic, default) + 1, len(entry.after))
         if stay >= needed:
             return None
         return Wait(

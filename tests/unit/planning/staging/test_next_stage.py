@@ -207,6 +207,18 @@ def test_a_shrinking_step_keeps_enough_in_sync(isr, target, min_isr, wait) -> No
     assert (stage.wait if isinstance(stage, next_stage.NothingFits) else None) == wait
 
 
+def test_a_shrinking_step_keeps_as_many_in_sync_as_brokers_ask_for() -> None:
+    live = [topology.Broker(b, rack, min_insync=2) for b, rack in RACKS.items()]
+    lists = [topology.Partition(0, (1, 2, 3, 4), leader=1, isr=(1, 2, 4))]
+    stage = first(
+        [move("t", 0, (1, 2, 3, 4), (1, 2, 3))],
+        builders.cluster(live, topic("t", *lists)),
+        desired(),
+    )
+    assert isinstance(stage, next_stage.NothingFits)
+    assert stage.wait == Wait(IN_SYNC, partitions=T0, replicas=(1, 2, 3), count=2, of=3)
+
+
 # Laws
 
 

@@ -35,21 +35,24 @@ from poolkeeper.planning.run_state.progress.move_progress import (
 from poolkeeper.planning.run_state.reassignments import orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import Owned
 
+_MIN_INSYNC = "min.insync.replicas"
+
 
 def health(cluster: Cluster) -> Health:
     """Return every partition whose ISR is known and too small.
 
     While a partition moves, its origin replicas must be in sync until all new ones are
-    (`missing_replicas`). The broker's default of `min.insync.replicas` is not in ZooKeeper: a topic
-    without the key counts as 1. A topic that is queued for deletion is not damaged: Kafka takes its
+    (`missing_replicas`). What brokers say of `min.insync.replicas` counts for topics that do not
+    (`default_min_insync`). A topic that is queued for deletion is not damaged: Kafka takes its
     leaders away first, and where a replica is not live, that lasts.
     """
     under_replicated = []
     under_min_isr = []
+    default = default_min_insync(cluster)
     for topic in cluster.topics.values():
         if topic.name in cluster.deleting:
             continue
-        needed = min_insync(topic)
+        needed = min_insync(topic, default)
         for partition in not_whole(topic.partitions):
             if partition.isr is None or _is_whole(partition):
                 continue
@@ -378,7 +381,20 @@ def _only_dead_missing(cluster: Cluster, name: TopicPartition) -> bool:
     return partition is not None and not missing_replicas(partition) & frozenset(cluster.brokers)
 
 
-def min_insync(topic: Topic) -> int:
-    """Return the `min.insync.replicas` that the topic itself sets, else 1."""
-    declared = whole((topic.config or {}).get("min.insync.replicas", "1"))
+def min_insync(topic: Topic, default: int = 1) -> int:
+    """Return the `min.insync.replicas` that the topic itself sets, else that of the brokers."""
+    declared = whole((topic.config or {}).get(_MIN_INSYNC, str(default)))
     return 1 if declared is None or declared < 0 else declared
+
+
+def default_min_insync(cluster: Cluster) -> int:
+    """Return the largest `min.insync.replicas` that a live broker is known to have, else 1.
+
+    It counts for topics that set none, on the broker that leads. What stands in
+    `server.properties` is known of brokers that were asked, what is dynamic is in ZooKeeper.
+    """
+    known = [1]
+    for broker in cluster.brokers.values():
+        own = whole((broker.config or {}).get(_MIN_INSYNC, ""))
+        known += [number for number in (broker.min_insync, own) if number is not None]
+    return max(known)

@@ -110,18 +110,21 @@ class Served:
     def while_running(self, process: Popen[str]) -> str:
         """Answer until the process has ended; return what it printed."""
         deadline = time.monotonic() + DEADLINE_S
-        asked = os.open(self.folder / "asked", os.O_RDWR)  # it never ends: each asks with one write
+        # Both are open to the end: each asks with one write, and may have died before its answer.
+        asked, answers = (os.open(self.folder / pipe, os.O_RDWR) for pipe in ("asked", "code"))
         try:
             while process.poll() is None:
                 assert time.monotonic() < deadline, "the check has not ended"
                 if select.select([asked], [], [], 0.02)[0]:
-                    self._answer(os.read(asked, 65_536).decode().split("\0")[:-1])
+                    code = self._answer(os.read(asked, 65_536).decode().split("\0")[:-1])
+                    os.write(answers, f"{code}\n".encode())
         finally:
             os.close(asked)
+            os.close(answers)
             process.kill()
         return process.communicate()[0]
 
-    def _answer(self, asked: list[str]) -> None:
+    def _answer(self, asked: list[str]) -> int:
         with (
             chdir(asked[0]),
             (self.folder / "out").open("w") as out,
@@ -129,8 +132,7 @@ class Served:
             redirect_stdout(out),
             redirect_stderr(err),
         ):
-            code = main.main(asked[1:])
-        (self.folder / "code").write_text(f"{code}\n")
+            return main.main(asked[1:])
 
 
 @pytest.fixture

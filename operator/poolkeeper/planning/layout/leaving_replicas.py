@@ -16,9 +16,10 @@ As no broker has more than m units, none reaches a partition twice; a rack with 
 reaches each partition a to b times.
 
 What a broker loses of what it has above its band is free. What it loses inside the band costs a
-move, because another broker keeps one too many. Below the band a replica that is dropped costs two;
-one that leaves for the racks is replaced somewhere, so it costs one, and a little more where more
-replicas are lacking than will come. Where replicas of each topic are a goal, the same holds for
+move, because another broker keeps one too many. Below the band a replica that is dropped costs two,
+but for as many as open slots of other partitions will bring; one that leaves for the racks is
+replaced somewhere, so it costs one, and a little more where more replicas are lacking than will
+come. Where replicas of each topic are a goal, the same holds for
 each topic and broker, and the goals' order ranks the two. A leader stays if that costs no more.
 
 Many classes are divided batch by batch. At first each batch takes of a broker's tiers no more than
@@ -26,6 +27,7 @@ its part of all that leaves. If that costs moves, each is divided once more besi
 take.
 """
 
+import math
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -70,6 +72,7 @@ def choose_dropped(problem: PoolProblem, opened: OpenSlots, targets: KeptTargets
     rest[found.row] = NONE
     room = _room(problem, rest, found, targets)
     room.make_lack_dear()
+    room.brokers.filled = max(int((rest == OPEN).sum()) - room.lack(problem, targets), 0)
     stays = found.marked(problem, found.broker >= 0) & ~_leaving(problem, found, room)
     rest[found.row] = packed(np.where(stays, problem.lists[found.row], NONE))
     return replace(opened, lists=rest)
@@ -84,8 +87,7 @@ def choose_givers(problem: PoolProblem, opened: OpenSlots, targets: KeptTargets)
     rest = opened.lists.copy()
     rest[found.row] = np.where(free, NONE, rest[found.row])
     room = _room(problem, rest, found, targets)
-    lack = np.maximum(targets.band.low - room.held, 0)[problem.eligible].sum()
-    if lack > room.brokers.surplus.sum() + (rest == OPEN).sum():
+    if room.lack(problem, targets) > room.brokers.surplus.sum() + (rest == OPEN).sum():
         room.brokers.below = _LACK
     goes = _leaving(problem, found, room)
     own = np.where(goes, OPEN, problem.lists[found.row])
@@ -216,7 +218,7 @@ class _Tiers:
 
     By place, which is a broker, or a broker of a topic: `surplus` is above the band, `spare` above
     its lower end, `gone` leaves. `cost`: of a replica inside the band; `below`: what one costs more
-    below it.
+    below it, but for so many in all as are `filled` by open slots.
     """
 
     surplus: Ints
@@ -224,6 +226,7 @@ class _Tiers:
     gone: Ints
     cost: int
     below: int = 0
+    filled: int = 0
 
     @classmethod
     def of(cls, held: Ints, low: Ints, high: Ints, cost: int) -> "_Tiers":
@@ -235,7 +238,7 @@ class _Tiers:
     def missed(self) -> int:
         """What all that leaves costs."""
         inside, below = (np.maximum(self.gone - end, 0).sum() for end in (self.surplus, self.spare))
-        return int(inside * self.cost + below * self.below)
+        return int(inside * self.cost + max(below - self.filled, 0) * self.below)
 
     def link(self, network: Network, tails: Ints, heads: Ints, at: Ints, part: float) -> None:
         """Arcs for what may still go of these places until `part` of the tiers has gone."""
@@ -245,7 +248,14 @@ class _Tiers:
         ]
         network.add_arcs(tails, heads, left[0], 0)
         network.add_arcs(tails, heads, left[1] - left[0], self.cost)
-        network.add_arcs(tails, heads, _UNBOUNDED, self.cost + self.below)
+        if not self.filled:
+            network.add_arcs(tails, heads, _UNBOUNDED, self.cost + self.below)
+            return
+        lacking = network.add_nodes(1)
+        used = np.maximum(self.gone - self.spare, 0).sum()
+        network.add_arcs(tails, np.repeat(lacking, len(tails)), _UNBOUNDED, self.cost)
+        network.add_arcs(lacking, heads[:1], max(math.ceil(part * self.filled) - used, 0), 0)
+        network.add_arcs(lacking, heads[:1], _UNBOUNDED, self.below)
 
 
 @frozen
@@ -255,6 +265,11 @@ class _Room:
     held: Ints
     brokers: _Tiers
     topics: _Tiers | None
+
+    def lack(self, problem: PoolProblem, targets: KeptTargets) -> int:
+        """How many replicas brokers lack in any case."""
+        missing = np.maximum(targets.band.low - self.held, 0)
+        return int(missing[problem.eligible].sum())
 
     def make_lack_dear(self) -> None:
         """Count a replica below a band as a move of its own."""

@@ -15,10 +15,12 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 def lowered_rows(problem: PoolProblem) -> Bools:
     """Rows that only hold too many replicas: all are live, and all may stay or go."""
     there = problem.lists >= 0
+    over: Bools = count_slots(there) > problem.rf
+    if not over.any():
+        return over
     able = problem.brokers.live[problem.lists] & ~problem.leaves & ~problem.immovable
-    found: Bools = (count_slots(there) > problem.rf) & ~any_slot(there & ~able)
-    found &= (problem.rf > 0) & (problem.rf <= problem.eligible.sum())
-    return found
+    over &= ~any_slot(there & ~able) & (problem.rf > 0)
+    return over & (problem.rf <= problem.eligible.sum())
 
 
 def kept_lists(problem: PoolProblem, rows: Ints) -> Ints:

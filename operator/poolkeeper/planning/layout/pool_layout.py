@@ -246,10 +246,12 @@ def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -
     share = share_of(problem, opened, capacity)
     goals = _goals(problem) if balance else []
     first = goals[0] if goals and goals[0].kind is GoalKind.REPLICAS else None
-    targets = _kept_targets(problem, opened, share)
-    opened = choose_dropped(problem, opened, targets)
-    if goals:
-        opened = choose_givers(problem, opened, targets)
+    lowered = bool((count_slots(problem.lists >= 0) > problem.rf).any())
+    if lowered or opened.forced_by_racks.any():
+        targets = _kept_targets(problem, opened, share)
+        opened = choose_dropped(problem, opened, targets)
+        if goals:
+            opened = choose_givers(problem, opened, targets)
     heavy = next((g for g in goals if g.kind in WEIGHTED_GOALS), None)
     weighed = measure_of(problem, opened, opened.lists, heavy) if heavy else None
     placement = place(problem, opened, share, first, capacity, balance=balance, weighed=weighed)

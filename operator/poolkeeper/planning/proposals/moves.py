@@ -46,10 +46,10 @@ def moves_of(
     # All other paths are the two lists: what only goes, or goes at once with what comes, or one
     # replica that comes behind the others.
     several = (targets.lengths > sources.lengths) | problem.duplicate[rows] | one_at_a_time
-    own = problem.lists[rows]
-    follows = (targets.lengths == sources.lengths + 1) & ~problem.duplicate[rows]
-    follows &= ~any_slot((own >= 0) & (own != layout.lists[rows]))
-    longer = np.flatnonzero((added > 0) & several & ~follows)
+    longer = np.flatnonzero((added > 0) & several)
+    own, wanted = problem.lists[rows[longer]], layout.lists[rows[longer]]
+    follows = (targets.lengths == sources.lengths + 1)[longer] & ~problem.duplicate[rows[longer]]
+    longer = longer[~follows | any_slot((own >= 0) & (own != wanted))]
     lists = ReplicaLists.concatenated([sources, targets])
     counts = np.full(len(rows), 2, dtype=np.int64)
     if len(longer):

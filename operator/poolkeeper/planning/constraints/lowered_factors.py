@@ -19,8 +19,8 @@ def lowered_rows(problem: PoolProblem) -> Bools:
     if not over.any():
         return over
     able = problem.brokers.live[problem.lists] & ~problem.leaves & ~problem.immovable
-    over &= ~any_slot(there & ~able) & (problem.rf > 0)
-    return over & (problem.rf <= problem.eligible.sum())
+    over &= ~any_slot(there & ~able) & (problem.rf > 0) & (problem.rf <= problem.eligible.sum())
+    return over
 
 
 def kept_lists(problem: PoolProblem, rows: Ints) -> Ints:

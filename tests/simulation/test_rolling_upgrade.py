@@ -1,15 +1,19 @@
 """Controllers before and after Kafka 2.4 that replace each other while a step is in flight."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from builders import desired, pool_spec, topic_spec
-from poolkeeper.model.execution.runs import Ending
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.runs import Ending, StopRequest
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import Execution, Remedies, Throttle, ThrottleMode
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.sandbox.simulation.profiles import Profile
+from poolkeeper.zk.journal import journal
 from simulation.executors import Executor, converged
 
 MB = 1_000_000
@@ -118,3 +122,58 @@ def test_a_growing_step_that_lost_its_request_ends_once_all_is_in_sync() -> None
     executor.finish(passes_max=400)
     assert executor.endings == [Ending.FINISHED]
     assert cluster.state("t")[1] == [1, 2]
+
+
+def stop(cluster: SimulatedCluster, *, at_once: bool) -> None:
+    session = FakeSession(cluster.server, cluster.clock)
+    journal.request_stop(session, StopRequest(at_once=at_once))
+    session.close()
+
+
+def rates(cluster: SimulatedCluster) -> list[str]:
+    return [rate for n in range(1, 5) for rate in cluster.simulation.rates_of(n).values()]
+
+
+def taken_up(cluster: SimulatedCluster) -> None:
+    replace_controller(cluster, NEW)
+
+
+def lost(cluster: SimulatedCluster) -> None:
+    cluster.delete(REQUEST)
+    cluster.delete("/controller")
+    cluster.clock.advance(3_000)
+
+
+@pytest.mark.parametrize(
+    ("befalls", "source", "target"),
+    [(taken_up, (1,), (1, 2)), (lost, (1,), (1, 2)), (lost, (1, 2), (3, 4))],
+    ids=["a-growth-taken-up", "a-lost-growth", "a-lost-migration"],
+)
+def test_a_stop_keeps_the_throttles_of_what_is_still_copied(
+    befalls: Callable[[SimulatedCluster], None], source: tuple[int, ...], target: tuple[int, ...]
+) -> None:
+    cluster, executor = in_flight(OLD, source, target, Remedies())
+    befalls(cluster)
+    stop(cluster, at_once=False)
+    executor.at_rest = lambda _: set(cluster.state("t")[1]) >= set(target)
+    executor.finish(passes_max=400)
+    assert rates(cluster), "the throttle was taken off while it was copied"
+    executor.at_rest = lambda _: bool(executor.endings)
+    executor.finish(passes_max=400)
+    assert executor.endings == [Ending.STOPPED]
+    assert not rates(cluster)
+
+
+def test_a_rollback_that_finds_nothing_to_cancel_tells_what_is_still_copied() -> None:
+    cluster, executor = in_flight(OLD, (1,), (1, 2), Remedies())
+    replace_controller(cluster, NEW)
+    executor.at_rest = lambda outcome: any(
+        wait.reason is WaitReason.REPLICA_NOT_IN_SYNC for wait in outcome.waits
+    )
+    executor.finish(passes_max=400)
+    stop(cluster, at_once=True)
+    executor.at_rest = lambda _: bool(executor.endings)
+    executor.finish(passes_max=400)
+    assert executor.endings == [Ending.ROLLED_BACK]
+    told = [a for a in executor.seen[-1].did if a.kind is ActionKind.COPIES_UNTHROTTLED]
+    assert [(a.broker, a.partitions) for a in told] == [(2, (("t", 0),))]

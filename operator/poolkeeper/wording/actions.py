@@ -123,6 +123,10 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"left the throttles on {_throttled(action)}, whose config cannot be read: once it can be,"
         " the next `poolkeeper apply` or `run` takes them off"
     ),
+    _A.COPIES_UNTHROTTLED: lambda action: (
+        f"took the throttles off while {few_of(action.partitions)} {were(action.partitions)} still"
+        f" copied to broker {action.broker}: that goes on without a throttle"
+    ),
     _A.THROTTLES_LEFT_TO_KRAFT: lambda action: (
         f"left the throttles on {_entities(action)}, as the cluster migrates to KRaft: take them"
         " off with `kafka-configs --alter --delete-config`; `poolkeeper status` names them"

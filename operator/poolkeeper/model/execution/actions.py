@@ -79,6 +79,8 @@ class ActionKind(StrEnum):
     """Throttles that a run had left were taken off `count` topics and brokers."""
     THROTTLES_STAY = "ThrottlesStay"
     """The run ended and left its throttles on `topic` or `broker`: that config cannot be read."""
+    COPIES_UNTHROTTLED = "CopiesUnthrottled"
+    """The run ended while `partitions` were copied to `broker`, which goes on without throttle."""
     THROTTLES_LEFT_TO_KRAFT = "ThrottlesLeftToKRaft"
     """The run ended and left its throttles on `count` entities: the cluster migrates to KRaft."""
     THROTTLES_PUT_BACK = "ThrottlesPutBack"

@@ -6,6 +6,7 @@ migration may be reverted. A person may end it: what it has in flight and its th
 the KRaft controller took them over.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from poolkeeper.model.execution.actions import Action, ActionKind
@@ -13,10 +14,16 @@ from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Ending, Run, RunDocument
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.copied_bytes import bytes_done
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, waits_for_nodes
+from poolkeeper.planning.run_state.progress.move_progress import (
+    MoveProgress,
+    MoveState,
+    copies_without_request,
+    waits_for_nodes,
+)
 from poolkeeper.reconcile import plan_to_approve
 from poolkeeper.reconcile.act import log_dir_requests
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
@@ -33,6 +40,15 @@ def end(context: PassContext, run: Run, document: RunDocument) -> Outcome:
         *(Action(ActionKind.THROTTLES_STAY, broker=each) for each in left.brokers),
     )
     return _remove(context, run, document, stay)
+
+
+def _unthrottled(plan: Plan, progress: Sequence[MoveProgress], live: Cluster) -> tuple[Action, ...]:
+    """Name what is still copied, from now on without the throttles of the run."""
+    return tuple(
+        Action(ActionKind.COPIES_UNTHROTTLED, broker=broker, partitions=wait.partitions)
+        for wait in copies_without_request(plan.moves, progress, live)
+        for broker in wait.brokers
+    )
 
 
 def hold(context: PassContext, run: Run, document: RunDocument) -> Outcome:
@@ -62,7 +78,7 @@ def _remove(
     if stopped:
         context.access.remember_stopped(run.fingerprint)
         plan_to_approve.remember(context, None)  # what is left is another question
-    finished, unseen = _finished(context, run, document.plan)
+    finished, unseen = _finished(context, run, document)
     ended = Action(ActionKind.RUN_ENDED, ending=run.ending)
     undone = log_dir_requests.note_given_up(context, document.plan)
     outcome = progress_outcome(context, run, document.plan, *unseen, *undone, *left, ended)
@@ -71,13 +87,16 @@ def _remove(
     return replace(outcome, state=State.STOPPED) if stopped else outcome
 
 
-def _finished(context: PassContext, run: Run, plan: Plan) -> tuple[FinishedRun, tuple[Action, ...]]:
-    """Return the run's entry in the history, and what could not be seen.
+def _finished(
+    context: PassContext, run: Run, document: RunDocument
+) -> tuple[FinishedRun, tuple[Action, ...]]:
+    """Return the run's entry in the history, and what could not be seen or goes on.
 
     How much arrived is read from the topics.
 
     The memory is told as well: it is empty where another process came so far.
     """
+    plan = document.plan
     copies = copies_of(plan)
     progress, live = look_at_moves(context, plan, (step.topic for step in copies))
     if copies:
@@ -104,4 +123,5 @@ def _finished(context: PassContext, run: Run, plan: Plan) -> tuple[FinishedRun, 
         Action(ActionKind.MOVES_UNSEEN, topic=wait.topic, partitions=wait.partitions)
         for wait in waits_for_nodes(plan.moves, progress, live)
     )
-    return finished, unseen
+    going_on = _unthrottled(plan, progress, live) if document.throttled else ()
+    return finished, (*unseen, *going_on)

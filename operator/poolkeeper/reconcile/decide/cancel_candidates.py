@@ -7,6 +7,7 @@ missing. A topic that somebody deletes has no candidates. `cancel` tells why, an
 
 from collections.abc import Collection
 
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.specs import Mode
 from poolkeeper.planning.run_state.gates import gates
@@ -138,15 +139,19 @@ def _are_targets_given_up(at: RunSituation, m: int, index: int) -> bool:
     One that the plan itself leaves in a later step is no home at all, and may only restart.
     """
     move, dead = at.plan.moves[m], dead_targets(at, m, index)
-    spec = next((spec for spec in at.desired.topics if spec.topic == move.topic), None)
-    homes = {
+    leaving = set(move.path[index - 1]) - set(move.target)
+    return bool(dead - leaving - homes(at.desired, move.topic) or dead & set(at.view.gone))
+
+
+def homes(desired: Desired, topic: str) -> set[int]:
+    """Return the brokers that somebody wants as homes of a topic: of its pool, or else of any."""
+    spec = next((spec for spec in desired.topics if spec.topic == topic), None)
+    return {
         broker
-        for pool in at.desired.pools
+        for pool in desired.pools
         if spec is None or spec.pool == pool.name
         for broker in set(pool.brokers) - set(pool.drain)
     }
-    leaving = set(move.path[index - 1]) - set(move.target)
-    return bool(dead - leaving - homes or dead & set(at.view.gone))
 
 
 def lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:

@@ -19,8 +19,9 @@ One whose topic cannot be read is held: others go on, and the run does not end w
 A run ends early if a person stopped it, or cancelled moves of it with another tool, or if it is
 replaced because the declared state changed, or the brokers that are live have, so that no stage of
 it is lawful any more.
-The stage in flight is still finished first: between two stages nothing is left to clean up. Where
-it cannot be, or shall not be, its moves are cancelled and return to where they were (`cancel`).
+The stage in flight is still finished first: between two stages nothing is left to clean up but what
+is still copied (`early_end`). Where it cannot be, or shall not be, its moves are cancelled and
+return to where they were (`cancel`).
 
 This module only decides, from values; `act` carries the decisions out.
 """
@@ -59,6 +60,7 @@ from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide import (
     cancel,
     cancel_candidates,
+    early_end,
     in_flight,
     log_dir_moves,
     throttle_rate,
@@ -120,12 +122,15 @@ def _while_throttling(at: RunSituation) -> RunDecision | NeededInput:
     view = at.view
     if not view.ending_read:
         return MissingInput.ENDING
-    if view.ending is not None:
-        return EnterPhase(Phase.RESTORING, view.ending)
+    ending = at.run.ending or view.ending
+    if ending is not None and not at.run.stage:
+        return EnterPhase(Phase.RESTORING, ending)
     if not at.document.throttled:
         return EnterPhase(Phase.MOVING)
     if view.conflicts is None:
         return MissingInput.CONFLICTS
+    if ending is not None:
+        return EnterPhase(Phase.MOVING)
     if waits := _waits_before_throttling(at, view.conflicts):
         return DoNothing(waits)
     if not at.run.throttled_ms:
@@ -159,32 +164,24 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
     states = {p.state for p in view.progress}
     if MoveState.UNKNOWN in states:
         return DoNothing((Wait(WaitReason.TOPICS_CHANGING),), found)
-    if at.run.ending is not None:
-        return EnterPhase(Phase.RESTORING, at.run.ending, found)
-    if not view.ending_read:
+    if at.run.ending is None and not view.ending_read:
         return MissingInput.ENDING
-    if view.ending is not None:
-        return EnterPhase(Phase.RESTORING, view.ending, found)
+    if ending := at.run.ending or view.ending:
+        return early_end.decide(at, ending, found)
     unseen = _unseen(at)
     if not states & {*OPEN_STATES, *IN_FLIGHT_STATES}:
         if waits := (*unseen, *waits_for_copies(at.plan.moves, view.progress, view.cluster)):
-            return _at_rate(at, found) or DoNothing(waits[:WAITS_MAX], found)
+            return throttle_rate.enter(at, found) or DoNothing(waits[:WAITS_MAX], found)
         if log_dir_copies.copies_of(at.plan):
             return EnterPhase(Phase.COPYING, found=found)
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
     if at.paused:
         return DoNothing((Wait(WaitReason.PAUSED), *unseen), found)
-    if changed := _at_rate(at, found):
+    if changed := throttle_rate.enter(at, found):
         return changed
     if not view.stage_computed:
         return _compute_stage_if_open(at, found)
     return _request_stage_if_lawful(at, found)
-
-
-def _at_rate(at: RunSituation, found: tuple[Action, ...]) -> EnterPhase | None:
-    """Set the throttle to another rate first, if it shall have one."""
-    rates = throttle_rate.before_request(at)
-    return EnterPhase(Phase.THROTTLING, found=found, rates=rates) if rates else None
 
 
 def _unseen(at: RunSituation) -> tuple[Wait, ...]:

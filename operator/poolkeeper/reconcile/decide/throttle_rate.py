@@ -9,11 +9,12 @@ too, whose stage in flight may take hours. As long as it is not known which rate
 because it may be one of an external plan, the rate stays.
 """
 
-from poolkeeper.model.execution.runs import RateReason
+from poolkeeper.model.execution.actions import Action
+from poolkeeper.model.execution.runs import Phase, RateReason
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.planning.run_state.throttling import adaptive_rate
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
-from poolkeeper.reconcile.decide.decisions import ChangeThrottle, RunSituation
+from poolkeeper.reconcile.decide.decisions import ChangeThrottle, EnterPhase, RunSituation
 
 ADAPT_EVERY_MS = 30_000
 
@@ -50,6 +51,12 @@ def before_request(at: RunSituation) -> tuple[int, ...]:
         return (at.desired.cluster.execution.throttle.rate_bytes_per_s, FROZEN_BYTES_PER_S)
     declared = _redeclared(at)
     return () if declared is None else (declared, at.run.rates[0])
+
+
+def enter(at: RunSituation, found: tuple[Action, ...]) -> EnterPhase | None:
+    """Set the throttle to another rate first, if it shall have one."""
+    rates = before_request(at)
+    return EnterPhase(Phase.THROTTLING, found=found, rates=rates) if rates else None
 
 
 def _redeclared(at: RunSituation) -> int | None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+import builders
 from builders import pool_spec
 from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.execution.actions import Action, ActionKind
@@ -50,10 +51,29 @@ def in_phase(phase, **known):
     return between(cluster(), replace(RUN, phase=phase), **known)
 
 
+BEGUN = replace(RUN, stage=1)
+ONE_BEHIND = cluster(AFTER, isr={0: (2,)})
+
+
+def ending_early(ending, run=BEGUN, seen=ONE_BEHIND, ending_read=True):
+    """A throttled run that ends while a replica on broker 3 is behind."""
+    run = replace(run, rates=(100,), requested_ms=NOW_MS - 60_000)
+    at = between(seen, run, ending_read=ending_read, ending=ending)
+    at = replace(at, document=replace(at.document, saved=THROTTLED))
+    return replace(at, desired=desired(throttle=Throttle(ThrottleMode.FIXED, 100)))
+
+
+WITHOUT_3 = builders.desired(pool_spec("p", 1, 2, cluster="c"), name="c")
+
+
 def throttling(saved=THROTTLED, throttled_ms=0, **known):
     run = replace(RUN, phase=Phase.THROTTLING, rates=(100,), throttled_ms=throttled_ms)
     at = between(cluster(), run, **known)
     return replace(at, document=replace(at.document, saved=saved))
+
+
+def begun(at, **run):
+    return replace(at, run=replace(at.run, stage=1, **run))
 
 
 HIDDEN_T = UnreadableConfig("t", "/config/topics/t", "hidden")
@@ -75,6 +95,21 @@ CLEAR = {"ending_read": True, "conflicts": ThrottleConflicts()}
             throttling(ending_read=True, ending=Ending.STOPPED),
             EnterPhase(Phase.RESTORING, Ending.STOPPED),
             id="stopped-before-it-moves",
+        ),
+        pytest.param(
+            begun(throttling(ending_read=True, ending=Ending.STOPPED)),
+            MissingInput.CONFLICTS,
+            id="stopped-after-that-the-throttles-are-written-once-more",
+        ),
+        pytest.param(
+            begun(throttling(**{**CLEAR, "conflicts": BOTH_HIDDEN}, ending=Ending.STOPPED)),
+            EnterPhase(Phase.MOVING),
+            id="and-nothing-is-waited-for-before-it-ends",
+        ),
+        pytest.param(
+            begun(throttling(**{**CLEAR, "conflicts": BOTH_HIDDEN}), ending=Ending.STOPPED),
+            EnterPhase(Phase.MOVING),
+            id="nor-where-others-stopped-it",
         ),
         pytest.param(
             throttling(Saved(), ending_read=True), EnterPhase(Phase.MOVING), id="without-throttle"
@@ -244,9 +279,56 @@ def test_after_the_first_stage_only_brokers_that_cannot_be_read_are_waited_for()
             id="nor-is-one-that-was-behind-before",
         ),
         pytest.param(
+            ending_early(Ending.STOPPED),
+            DoNothing((Wait(R.REPLICA_NOT_IN_SYNC, partitions=(T0,), brokers=(3,)),)),
+            id="a-person-s-stop-keeps-the-throttles-of-what-is-copied",
+        ),
+        pytest.param(
+            ending_early(Ending.REPLACED),
+            DoNothing((Wait(R.REPLICA_NOT_IN_SYNC, partitions=(T0,), brokers=(3,)),)),
+            id="so-does-a-run-that-is-replaced",
+        ),
+        pytest.param(
+            ending_early(None, replace(RUN, stage=1, ending=Ending.STOPPED), ending_read=False),
+            MissingInput.ENDING,
+            id="a-run-that-others-stopped-may-be-rolled-back-meanwhile",
+        ),
+        pytest.param(
+            ending_early(Ending.ROLLED_BACK, replace(RUN, stage=1, ending=Ending.STOPPED)),
+            EnterPhase(Phase.RESTORING, Ending.STOPPED),
+            id="and-then-it-ends",
+        ),
+        pytest.param(
+            ending_early(Ending.ROLLED_BACK),
+            EnterPhase(Phase.RESTORING, Ending.ROLLED_BACK),
+            id="a-rollback-does-not-wait-for-copies",
+        ),
+        pytest.param(
+            replace(ending_early(Ending.STOPPED), desired=desired(stage_deadline_s=1)),
+            EnterPhase(Phase.RESTORING, Ending.STOPPED),
+            id="nor-does-a-stop-after-the-deadline",
+        ),
+        pytest.param(
+            replace(ending_early(Ending.STOPPED), desired=WITHOUT_3),
+            EnterPhase(Phase.RESTORING, Ending.STOPPED),
+            id="nor-for-a-broker-that-nobody-wants-any-more",
+        ),
+        pytest.param(
             between(cluster(AFTER, isr={0: (2,)}), ending_read=True, ending=Ending.STOPPED),
             EnterPhase(Phase.RESTORING, Ending.STOPPED),
-            id="a-person-s-stop-does-not-wait-for-copies",
+            id="nor-without-throttles",
+        ),
+        pytest.param(
+            ending_early(Ending.STOPPED, seen=cluster(((1, 2, 3), (2, 1)), isr={0: (1, 2)})),
+            DoNothing((Wait(R.REPLICA_NOT_IN_SYNC, partitions=(T0,), brokers=(3,)),)),
+            id="a-move-that-lost-its-request-is-copied-all-the-same",
+        ),
+        pytest.param(
+            ending_early(
+                Ending.STOPPED, seen=cluster(AFTER, live=(1, 3), isr={0: (2,)}, leaders={0: 2})
+            ),
+            EnterPhase(Phase.RESTORING, Ending.STOPPED),
+            id="without-a-live-leader-nothing-is",
         ),
         pytest.param(
             replace(between(cluster(), **ASKED), paused=True),

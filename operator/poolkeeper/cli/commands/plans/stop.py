@@ -38,7 +38,7 @@ def stop(
     """End the run under way after its current stage, whichever process executes it.
 
     Sets a flag in the cluster's journal, which the active executor obeys, or the next one. What has
-    moved stays moved; throttles are restored. CLUSTER as for `status`.
+    moved stays moved; throttles are restored once it is in sync. CLUSTER as for `status`.
 
     A loop begins the same plan again after `apply` (on Kubernetes `kubectl poolkeeper resume`), or
     once something else is declared.

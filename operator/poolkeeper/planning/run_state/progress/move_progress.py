@@ -32,7 +32,8 @@ A union on 2.3 and earlier can be equal to Pi (a shrinking step) or to Pi+1 (a g
 the entry tells the two apart. Without one a shrinking step is repeated, which is harmless. A
 growing one counts as done: nothing is left to request. So it does where a controller of 2.4 or
 later took it up, which ends what it finds as wanted. What was added may still be copied then: a
-run waits for it before it ends (`waits_for_copies`).
+run waits for it before it ends (`waits_for_copies`). So does one that ends early: there a step that
+lost its request counts as well (`copies_without_request`).
 """
 
 import itertools
@@ -70,6 +71,9 @@ OPEN_STATES = (MoveState.PENDING, MoveState.ORPHANED, MoveState.UNENDED)
 
 ENDED_STATES = (MoveState.DONE, MoveState.GONE, MoveState.DIVERGED)
 """The states of a move that needs nothing more."""
+
+_SETTLED_STATES = (MoveState.PENDING, MoveState.ORPHANED, MoveState.DONE)
+"""The states of a move of which nothing is requested, and whose replicas may still be copied."""
 
 GIVEN_UP_STATES = (MoveState.GONE, MoveState.DIVERGED)
 """The states of a move that ended without having arrived."""
@@ -252,14 +256,37 @@ def waits_for_copies(
     moves: Iterable[Move], progress: Iterable[MoveProgress], cluster: Cluster
 ) -> tuple[Wait, ...]:
     """Name the live brokers that are not in sync with what finished moves added to them."""
+    pairs = zip(moves, progress, strict=True)
+    return _waits_of_behind((move for move, p in pairs if p.state is MoveState.DONE), cluster)
+
+
+def copies_without_request(
+    moves: Iterable[Move], progress: Iterable[MoveProgress], cluster: Cluster
+) -> tuple[Wait, ...]:
+    """Name the live brokers that copy what moves added to them, and nothing is requested of.
+
+    Without a live leader nothing is copied.
+    """
+    pairs = zip(moves, progress, strict=True)
+    settled = (move for move, p in pairs if p.state in _SETTLED_STATES)
+    return _waits_of_behind((move for move in settled if _is_led(move, cluster)), cluster)
+
+
+def _is_led(move: Move, cluster: Cluster) -> bool:
+    partition = cluster.topics[move.topic].partition(move.partition)
+    return partition is not None and partition.leader in cluster.brokers
+
+
+def _waits_of_behind(moves: Iterable[Move], cluster: Cluster) -> tuple[Wait, ...]:
+    """Name the live brokers that are not in sync with what these moves added to them."""
     behind: dict[int, list[TopicPartition]] = {}
-    for move, p in zip(moves, progress, strict=True):
-        if p.state is not MoveState.DONE or move.topic in cluster.deleting:
+    for move in moves:
+        if move.topic in cluster.deleting:
             continue
         partition = cluster.topics[move.topic].partition(move.partition)
         if partition is None or partition.isr is None:
             continue
-        for broker in set(move.target) - set(move.source) - set(partition.isr):
+        for broker in set(partition.replicas) - set(move.source) - set(partition.isr):
             if broker in cluster.brokers:
                 behind.setdefault(broker, []).append(move.name)
     reason = WaitReason.REPLICA_NOT_IN_SYNC

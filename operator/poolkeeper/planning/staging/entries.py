@@ -39,7 +39,7 @@ class EntryTable:
     By row: `urgency`; `move` and `step`; `size`, the bytes of one copy, and `bytes`, of all of its
     copies; `out`, the side of its leader; `into`, the sides of the brokers that it adds; `sides`, a
     bit for each side that it touches, if it adds a replica; `topic`, the place among `topics`;
-    `request_bytes`, more than it adds to a stage's transaction.
+    `request_bytes`, more than it adds to a stage's transaction, or to the record of its request.
 
     `before` and `after`: the lists of the rows that were there from the beginning.
     """
@@ -82,7 +82,7 @@ class EntryTable:
         self.into = ReplicaLists(np.append(0, np.cumsum(count)), taken).tuples()
         most = [bytes_at_most(name, 0) for name in self.topics]
         more = bytes_at_most("", 1) - bytes_at_most("", 0)
-        lengths = self.after.lengths.tolist()
+        lengths = (self.before.lengths + self.after.lengths).tolist()
         self.request_bytes = [
             most[topic] + more * count for topic, count in zip(self.topic, lengths, strict=True)
         ]
@@ -113,7 +113,7 @@ class EntryTable:
         self.into.append(tuple([side[broker] for broker in entry.added]))
         self.sides.append(self._sides(self.into[-1], self.out[-1]))
         self.topic.append(self.topics.index(entry.topic))
-        self.request_bytes.append(bytes_at_most(entry.topic, len(entry.after)))
+        self.request_bytes.append(bytes_at_most(entry.topic, len(entry.before) + len(entry.after)))
         return len(self.move) - 1
 
     def _sides(self, into: tuple[int, ...], out: int) -> int:

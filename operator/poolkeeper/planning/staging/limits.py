@@ -8,7 +8,8 @@ least one move: a move that exceeds a limit by itself goes alone, so no limit ca
 Limits of ZooKeeper and the controller (`Bounds`):
 
 * The request node, and the transaction around it with one check per topic, stay far below
-  `jute.maxbuffer`, where ZooKeeper would cut the connection.
+  `jute.maxbuffer`, where ZooKeeper would cut the connection. So does the journal's record of what
+  is requested, a transaction of its own: it names the lists before as well.
 * The controller rewrites the whole topic node twice for every partition that it moves. So n
   partitions of a topic with a node of s bytes cost 2·n·s bytes of writes, quadratic in the size of
   the topic. n·s is bounded: a topic of 2,000 partitions (about 30 KiB) moves some 35 at a time,
@@ -27,8 +28,8 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_queries import last_of, longest_of
 from poolkeeper.model.topology import Replicas, Topic, TopicPartition
 
-_CHECK_BYTES = 9 + 4 + len("/brokers/topics/") + 4
-"""Of a transaction's check operation, besides the topic's name: header, path length, version."""
+_CHECK_BYTES = 64 + len("/brokers/topics/")
+"""Of a check in a transaction, as `zk.client.operations` counts it, besides the topic's name."""
 
 _NUMBER_BYTES_MAX = 21
 _JOURNAL_ENTRY_BYTES = 16
@@ -42,6 +43,10 @@ _ENTRY_BYTES_MAX = (
     + _CHECK_BYTES
 )
 
+_RECORDED_MOVE = len("[,[],[],],")
+_RECORDED_TOPIC = len('"":{"id":"","moves":[]},') + 36
+"""Of a topic in the record of what is requested, with an identity as long as a UUID."""
+
 
 @frozen
 class Bounds:
@@ -49,6 +54,7 @@ class Bounds:
 
     request_bytes: int = 200 * 1024
     transaction_bytes: int = 240 * 1024
+    record_bytes: int = 240 * 1024
     topics: int = 480
     topic_write_bytes: int = 2 * 1024**2
     topic_partitions_min: int = 10
@@ -117,7 +123,10 @@ class TopicCaps:
 
 
 def bytes_at_most(topic: str, replicas: int) -> int:
-    """More bytes than a step adds to the transaction: no number in it has twenty digits."""
+    """More bytes than a step adds to the transaction, or to the record before it.
+
+    No number in them has twenty digits. `replicas`: of the lists before and after.
+    """
     return _ENTRY_BYTES_MAX + 2 * len(topic) + _NUMBER_BYTES_MAX * replicas
 
 
@@ -132,3 +141,10 @@ def bytes_around(entry: Entry, held: int) -> int:
     `held`: steps of its topic that are in the transaction already.
     """
     return _JOURNAL_ENTRY_BYTES + (0 if held else _CHECK_BYTES + len(entry.topic))
+
+
+def record_bytes(entry: Entry, held: int) -> int:
+    """Bytes that it adds at most to the record of what is requested; `held` as before."""
+    numbers = (entry.partition, *entry.before, *entry.after, entry.bytes)
+    lists = sum(len(str(number)) + 1 for number in numbers)
+    return _RECORDED_MOVE + lists + (0 if held else _RECORDED_TOPIC + len(entry.topic))

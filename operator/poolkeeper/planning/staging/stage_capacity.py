@@ -10,7 +10,7 @@ from operator import sub
 from poolkeeper.algorithms.sizes import reassignment_bytes
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.staging.entries import EntryTable
-from poolkeeper.planning.staging.limits import Bounds, bytes_around, line_bytes
+from poolkeeper.planning.staging.limits import Bounds, bytes_around, line_bytes, record_bytes
 
 
 class StageCapacity:
@@ -55,9 +55,12 @@ class StageCapacity:
         self._topics: dict[int, int] = {}
         self._request_bytes = reassignment_bytes(())
         self._transaction_bytes = 0
+        self._record_bytes = 0
         self._bytes_at_most = self._request_bytes
         self._unmeasured: list[tuple[int, int]] = []
-        self._request_bytes_surely = min(bounds.request_bytes, bounds.transaction_bytes)
+        self._request_bytes_surely = min(
+            bounds.request_bytes, bounds.transaction_bytes, bounds.record_bytes
+        )
 
     @property
     def full(self) -> bool:
@@ -92,12 +95,16 @@ class StageCapacity:
         return most <= self._request_bytes_surely or self._fits_request(row, taken)
 
     def _fits_request(self, row: int, taken: int) -> bool:
-        """Whether the request and its transaction have room for the step, counted exactly."""
+        """Whether the request, its transaction and its record have room for it, exactly."""
         self._measure()
         bounds, entry = self._bounds, self._table.entry(row)
         request = self._request_bytes + line_bytes(entry)
         transaction = self._transaction_bytes + request + bytes_around(entry, taken)
-        return request <= bounds.request_bytes and transaction <= bounds.transaction_bytes
+        return (
+            request <= bounds.request_bytes
+            and transaction <= bounds.transaction_bytes
+            and self._record_bytes + record_bytes(entry, taken) <= bounds.record_bytes
+        )
 
     def _measure(self) -> None:
         """Count the bytes of the steps exactly: few stages come near the size of a request."""
@@ -105,8 +112,9 @@ class StageCapacity:
             entry = self._table.entry(row)
             self._request_bytes += line_bytes(entry)
             self._transaction_bytes += bytes_around(entry, taken)
+            self._record_bytes += record_bytes(entry, taken)
         self._unmeasured.clear()
-        self._bytes_at_most = self._request_bytes + self._transaction_bytes
+        self._bytes_at_most = max(self._request_bytes + self._transaction_bytes, self._record_bytes)
 
     def take(self, row: int) -> None:
         """Count the step as part of the stage."""

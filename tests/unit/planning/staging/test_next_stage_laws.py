@@ -19,7 +19,7 @@ from poolkeeper.planning.staging.disks.disk_space import Disks
 from poolkeeper.planning.staging.entries import EntryTable
 from poolkeeper.planning.staging.lawful.excess_ledger import Ledger
 from poolkeeper.planning.staging.lawful.list_changes import LAWFUL, list_changes
-from poolkeeper.planning.staging.limits import Bounds, bytes_around, line_bytes
+from poolkeeper.planning.staging.limits import Bounds, bytes_around, line_bytes, record_bytes
 from poolkeeper.planning.staging.queues import Backlog
 
 MIB = 2**20
@@ -267,6 +267,7 @@ def test_steps_by_column_are_the_steps_one_by_one(data) -> None:
     for row, entry in enumerate(expected):
         assert table.topics[table.topic[row]] == entry.topic
         assert table.request_bytes[row] >= line_bytes(entry) + bytes_around(entry, 0)
+        assert table.request_bytes[row] >= record_bytes(entry, 0)
         assert table.is_last(row) == (entry.step + 1 == len(moves[entry.move].path))
     first = EntryTable(moves, cluster, [0] * len(moves))
     assert EntryTable(moves, cluster).move == first.move

@@ -13,7 +13,7 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import DeleteTopic
+from poolkeeper.model.plans import AddPartitions, DeleteTopic
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.model.topology import Cluster, ReassignmentEntry
 from poolkeeper.planning.planner import make_plan
@@ -189,6 +189,54 @@ def test_nothing_is_asked_of_a_topic_made_again_since_it_was_observed(
             write(held, observed)
     assert not cluster.exists(znodes.deletion("t"))
     assert not cluster.exists(znodes.REASSIGNMENT)
+
+
+def ask_for_partitions(held: Journal, observed: Cluster) -> None:
+    apply.add_partitions(held, AddPartitions("t", 2, ((1, 2),)))
+
+
+@pytest.mark.parametrize("write", [ask_for_deletion, ask_for_partitions])
+@pytest.mark.parametrize("lagging", [False, True], ids=["right-before", "unseen-by-its-server"])
+def test_a_topic_made_again_right_before_a_transaction_keeps_its_lists(
+    write: Callable[[Journal, Cluster], None], lagging: bool
+) -> None:
+    """Its node has the version of the one before; its states do not, which had more of a life."""
+    cluster = SimulatedCluster(SimulationSpec(spread(3), kafka="2.0.1"))
+    cluster.start()
+    cluster.create_topic("t", [1, 2], [2, 1])
+    cluster.simulation.stop_broker(1)
+    cluster.settle()
+    cluster.simulation.start_broker(1)
+    cluster.settle()
+    made_again = {"version": 1, "partitions": {"0": [3, 2], "1": [2, 3]}}
+    due, lag = False, 0
+
+    def make_again() -> None:
+        cluster.delete_all(znodes.topic("t"))
+        cluster.create(znodes.topic("t"), made_again)
+
+    def trouble(call: Call) -> Fault | None:
+        nonlocal due
+        if due and call.write:
+            due = False
+            make_again()
+        return Fault(FaultKind.STALE, lag=lag) if lag and call.what != "sync" else None
+
+    session = FakeSession(cluster.server, cluster.clock, plan=trouble)
+    with journal.hold(session, "apply", 0, patience_s=30) as held:
+        observed = observe.cluster(session, "c").cluster
+        if lagging:
+            make_again()
+            lag = 1000
+        else:
+            due = True
+        with suppress(Stale):
+            write(held, observed)
+    assert not due
+    lists = cluster.replicas("t")
+    assert {partition: lists[partition] for partition in "01"} == made_again["partitions"]
+    assert lagging or len(lists) == 2
+    assert not cluster.exists(znodes.deletion("t"))
 
 
 def undeletable(wanted: Desired, *, by_person: bool = False) -> tuple[SimulatedCluster, Executor]:

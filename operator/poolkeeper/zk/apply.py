@@ -12,9 +12,17 @@ Orders that matter, and why:
 * The request and the run's step go together: a request of ours without its step cannot exist. What
   is requested is recorded before, beside the run: it is known as ours although the run is lost.
 * A config and its notification go together: brokers read the config again when notified.
+
+A transaction checks data versions alone, and a topic that was deleted and made again may have those
+of the one before. Its creation is compared right before the transaction. For what would destroy
+data, a deletion or other lists for partitions that exist, the transaction also checks the state of
+a partition that had a change of leader or ISR: no topic made again has one so soon. What remains
+are the milliseconds between the two: there a topic made again can be reassigned as the one before,
+or get its config, or be deleted if no partition of the one before ever had such a change.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from poolkeeper.errors import Forbidden, RefusalReason, Refused, Stale, WhyUnwritten
 from poolkeeper.model.execution.records import RequestRecord, TopicRecord
@@ -24,7 +32,7 @@ from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.zk import znodes
-from poolkeeper.zk.client.nodes import Node
+from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
 from poolkeeper.zk.codecs.kafka_nodes import (
     ConfigChangeNode,
@@ -34,6 +42,9 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     TopicNode,
 )
 from poolkeeper.zk.journal.journal import Journal, topic_record
+
+STATES_MAX = 100
+"""Of how many partitions the states are looked at for one that no topic made again has."""
 
 
 def write_topics(
@@ -92,6 +103,8 @@ def _creation(
 def add_partitions(journal: Journal, step: AddPartitions) -> None:
     """Append partitions to a topic node, everything else in it kept."""
     path = znodes.topic(step.topic)
+    journal.session.sync()
+    lived = _has_lived(journal, step.topic, range(step.first))
     node = journal.session.read(path)
     if node is None:
         raise Stale(f"topic {step.topic} is gone", path)
@@ -101,7 +114,8 @@ def add_partitions(journal: Journal, step: AddPartitions) -> None:
         raise Stale(f"{path} is damaged since it was observed: {damage}", path) from damage
     if len(live.partitions) != step.first or live.adding or live.removing:
         raise Stale(f"topic {step.topic} changed since it was observed", path)
-    journal.commit(SetData(path, live.encode_with_added(step.first, step.replicas), node.version))
+    data = live.encode_with_added(step.first, step.replicas)
+    journal.commit(*lived, SetData(path, data, node.version))
 
 
 def config_write(
@@ -130,8 +144,23 @@ def config_write(
 
 def delete_topic(journal: Journal, step: DeleteTopic, cluster: Cluster) -> None:
     """Ask Kafka to delete a topic, if its node is still the one that was observed."""
+    partitions = (each.partition for each in cluster.topics[step.topic].partitions)
+    lived = _has_lived(journal, step.topic, partitions)
     unchanged = _unchanged_topics(journal, (step.topic,), cluster)
-    journal.commit(*unchanged, Create(znodes.deletion(step.topic), b""))
+    journal.commit(*lived, *unchanged, Create(znodes.deletion(step.topic), b""))
+
+
+def _has_lived(journal: Journal, topic: str, partitions: Iterable[int]) -> tuple[Check, ...]:
+    """Return the check of a partition's state that no topic made again passes, if there is one.
+
+    That is the one changed most often, of some partitions. Read before the topic's node is: who
+    finds the topic there as it was knows that the state was its own.
+    """
+    paths = znodes.states(topic, islice(partitions, STATES_MAX))
+    nodes = journal.session.read_many(paths, unreadable=UNREADABLE)
+    found = [(node.version, path) for path, node in zip(paths, nodes, strict=True) if node]
+    version, path = max(found, default=(0, ""))
+    return (Check(path, version),) if version > 0 else ()
 
 
 def election(partitions: Sequence[TopicPartition]) -> Operation:
@@ -219,7 +248,7 @@ def _unchanged_topics(
     A transaction can check a node's version alone, and a topic that was deleted and made again
     soon has the version of the one before. So the creation of each node is compared here, right
     before the transaction, on a server that was not behind its leader when it was asked. Raises
-    `Stale`.
+    `Stale`. What is left is told above.
     """
     journal.session.sync()
     paths = [znodes.topic(name) for name in names]

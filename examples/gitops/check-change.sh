@@ -33,17 +33,15 @@ verdict=0
 fenced() { printf '```\n'; cat; printf '```\n'; }
 hash_of() { sed -n 's/.*"hash": *"\(sha256:[0-9a-f]*\)".*/\1/p' "$1" | head -n 1; }
 
-if ! counted=$(poolkeeper validate -f "$manifests" 2>&1); then
-  { printf '# The manifests are wrong\n\n'; printf '%s\n' "$counted" | head -c "$limit" | fenced; } > "$comment"
-  printf '%s\n' "$counted" >&2
+if ! errors=$(poolkeeper validate -f "$manifests" 2>&1); then
+  { printf '# The manifests are wrong\n\n'; printf '%s\n' "$errors" | head -c "$limit" | fenced; } > "$comment"
+  printf '%s\n' "$errors" >&2
   exit 1
 fi
+declared=$(poolkeeper validate -f "$manifests" --output json) || exit 3
 
-# Every declared cluster, a name a line: of the list that is one in a line of JSON each.
-declared() {
-  poolkeeper validate -f "$manifests" --output json |
-    sed -n '/^  "clusters": \[$/,/^  \]/s/^    "\(.*\)",\{0,1\}$/\1/p'
-}
+# listed NAME: a list of texts in what is declared, one a line, as JSON has them.
+listed() { printf '%s\n' "$declared" | sed -n "/^  \"$1\": \[\$/,/^  \]/s/^    \"\(.*\)\",\{0,1\}\$/\1/p"; }
 
 # written FILE: when, in seconds; a check-out gives every file the time of the check-out.
 written() {
@@ -92,8 +90,8 @@ adds_nothing() {
 }
 
 : > "$comment"
-alone=$(printf '%s\n' "$counted" | sed -n 's/.*(\([0-9]* other documents\{0,1\} left alone: .*\))$/\1/p')
-[ -z "$alone" ] || printf '> %s.\n\n' "$alone" > "$comment"
+others=$(listed others | head -n 8 | paste -s -d , - | sed 's/,/, /g')
+[ -z "$others" ] || printf '> Documents of others are left alone: %s.\n\n' "$others" > "$comment"
 found=0
 for snapshot in "$snapshots"/*.json "$snapshots"/*.json.gz; do
   [ -f "$snapshot" ] || continue
@@ -109,7 +107,7 @@ for snapshot in "$snapshots"/*.json "$snapshots"/*.json.gz; do
   fi
   printf '\n' >> "$comment"
 done
-for cluster in $(declared); do
+for cluster in $(listed clusters); do
   [ -f "$snapshots/$cluster.json" ] || [ -f "$snapshots/$cluster.json.gz" ] ||
     printf '> Cluster %s has no snapshot: what the change does to it was not checked.\n\n' \
       "$cluster" >> "$comment"

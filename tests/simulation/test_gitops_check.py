@@ -246,7 +246,7 @@ def test_the_comment_names_documents_of_others_and_a_near_miss_is_no_other(
     repository.edit("replicationFactor: 3", "replicationFactor: 2")
     code, comment, _ = repository.checked()
     assert code == 0, comment
-    told = "> 2 other documents left alone: ConfigMap of v1, Deployment of apps/v1."
+    told = "> Documents of others are left alone: ConfigMap of v1, Deployment of apps/v1."
     assert comment.splitlines()[0] == told
 
     repository.edit("poolkeeper.dev/v1alpha1\nkind: Topic", "poolkeeper.io/v1alpha1\nkind: Topic")

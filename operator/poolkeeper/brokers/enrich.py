@@ -1,4 +1,4 @@
-"""Adds sizes and versions from the brokers to a cluster that was read from ZooKeeper.
+"""Adds what brokers tell to a cluster that was read from ZooKeeper: sizes, versions, a setting.
 
 Brokers may be slow, down or forbidden. Then their values stay unknown, and a warning says so.
 Values from ZooKeeper are never overwritten.

@@ -36,6 +36,7 @@ from poolkeeper.model.credentials import BrokerCredentials
 from poolkeeper.model.execution.waits import NO_CANCEL_API
 from poolkeeper.model.specs import Tls
 from poolkeeper.model.topic_config.config_check import ConfigCheck
+from poolkeeper.model.topic_config.min_insync import MIN_INSYNC
 from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Replicas, ToldReplicas, TopicPartition
 
@@ -47,7 +48,6 @@ RETRY_PAUSE_S = 0.1
 RETRIES = 5
 UNCONNECTED = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaConnectionError)
 _ANY_BROKER = -1
-MIN_INSYNC = "min.insync.replicas"
 
 
 @frozen

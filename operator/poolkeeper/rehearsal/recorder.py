@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poolkeeper.model.topic_config.min_insync import default_min_insync, min_insync
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.run_state.gates.gates import default_min_insync, min_insync
 from poolkeeper.rehearsal.cluster_copy.loading import leader_and_isr
 from poolkeeper.rehearsal.curves import Curves, Floats
 from poolkeeper.rehearsal.peaks import Peaks

@@ -11,15 +11,15 @@ from dataclasses import field
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
+from poolkeeper.model.topic_config.min_insync import MIN_INSYNC
 from poolkeeper.model.topic_config.validation import default_of
 from poolkeeper.model.topic_config.values import flag, whole
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, Version, version_of
 
-MIN_ISR = "min.insync.replicas"
 UNCLEAN = "unclean.leader.election.enable"
 SESSION_TIMEOUT = "zookeeper.session.timeout.ms"
-BROKER_KEYS = (MIN_ISR, UNCLEAN, SESSION_TIMEOUT)
+BROKER_KEYS = (MIN_INSYNC, UNCLEAN, SESSION_TIMEOUT)
 """The settings of brokers that a study of a loss needs."""
 
 _LONGER_SESSIONS = KafkaVersion.parse("2.5")
@@ -46,7 +46,7 @@ class LossSettings:
 
     def min_isr(self, topic: Topic) -> tuple[int, SettingSource]:
         """`min.insync.replicas` of a topic; a value that is no number counts as absent."""
-        for text, source in self._texts(MIN_ISR, topic):
+        for text, source in self._texts(MIN_INSYNC, topic):
             number = whole(text)
             if number is not None:
                 return number, source
@@ -87,10 +87,12 @@ class LossSettings:
 def settings_of(cluster: Cluster, told: Mapping[str, str] | None = None) -> LossSettings:
     """The settings of a cluster; `told`: what a broker itself says, which comes before ZooKeeper.
 
-    Of brokers' dynamic configs that differ, the smallest id counts.
+    So does what a snapshot has of that. Of brokers that differ, the smallest id counts.
     """
     dynamic: dict[str, str] = {}
     for _, broker in sorted(cluster.brokers.items()):
+        if broker.min_insync is not None:
+            dynamic.setdefault(MIN_INSYNC, str(broker.min_insync))
         for key in BROKER_KEYS:
             if broker.config and key in broker.config:
                 dynamic.setdefault(key, broker.config[key])

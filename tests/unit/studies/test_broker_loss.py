@@ -5,7 +5,7 @@ import pytest
 from builders import cluster, partition, topic
 from poolkeeper.model.topology import Broker, Controller, Partition
 from poolkeeper.studies.broker_loss import LossAssumptions, PartitionFate, lose
-from poolkeeper.studies.loss_settings import LossSettings, settings_of
+from poolkeeper.studies.loss_settings import LossSettings, SettingSource, settings_of
 
 TWO = {"min.insync.replicas": "2"}
 UNCLEAN = {"unclean.leader.election.enable": "true"}
@@ -164,6 +164,11 @@ def test_whose_min_isr_counts(
 ) -> None:
     seen = cluster([Broker(1, config=dynamic)], topic("t", (1,), config=own))
     assert settings_of(seen, told).min_isr(seen.topics["t"])[0] == expected
+
+
+def test_what_a_broker_said_when_a_snapshot_was_taken_is_no_assumption() -> None:
+    seen = cluster([Broker(1, min_insync=2)], topic("t", (1,)))
+    assert settings_of(seen).min_isr(seen.topics["t"]) == (2, SettingSource.BROKER)
 
 
 @pytest.mark.parametrize(

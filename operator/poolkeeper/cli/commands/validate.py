@@ -39,6 +39,7 @@ def validate(folders: tuple[Path, ...], output: str) -> None:
             "documents": counts,
             "clusters": clusters,
             "ignored": len(found.others),
+            "others": sorted(set(found.others)),
         }
         printing.emit_json(body)
         return

@@ -23,16 +23,19 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import ResourcePoolSpec, TopicSpec
+from poolkeeper.model.topic_config.min_insync import (
+    MIN_INSYNC,
+    default_min_insync,
+    min_insync,
+)
 from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
 from poolkeeper.planning.facts import health as facts
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.problem.pool_membership import plan_scope
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
-from poolkeeper.planning.run_state.gates.gates import default_min_insync, min_insync
 
 DISK_FREE_MIN_PERCENT = 2
-_MIN_ISR = "min.insync.replicas"
 
 
 @frozen
@@ -151,9 +154,9 @@ def _beyond_factor(
 ) -> facts.MinIsrUnreachable | None:
     """Whether a topic has, or is declared with, fewer replicas than its `min.insync.replicas`."""
     config = {} if spec is None else spec.config
-    if _MIN_ISR not in config:
+    if MIN_INSYNC not in config:
         config = {} if topic is None else topic.config or {}
-    value = whole(config.get(_MIN_ISR, ""))
+    value = whole(config.get(MIN_INSYNC, ""))
     factor = None if value is None else _factor(spec, topic, desired)
     if value is None or factor is None or factor >= value:
         return None

@@ -13,6 +13,7 @@ from poolkeeper.algorithms.internal_topics import DECLARABLE_TOPICS, commits_nee
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Strategy, TopicSpec
+from poolkeeper.model.topic_config.min_insync import MIN_INSYNC
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.planning.facts.new_partitions import InternalTopicAbsent
 from poolkeeper.planning.facts.topics import (
@@ -20,8 +21,6 @@ from poolkeeper.planning.facts.topics import (
     InternalTopicResized,
     InternalTopicShrunk,
 )
-
-_MIN_ISR = "min.insync.replicas"
 
 
 def refusals(
@@ -47,7 +46,7 @@ def absent_topic(spec: TopicSpec) -> PlanProblem:
 def awaits_replicas(topic: Topic, key: str, value: str) -> bool:
     """Whether that value would keep Kafka from writing to the topic with its present replicas."""
     return (
-        key == _MIN_ISR
+        key == MIN_INSYNC
         and is_declarable(topic.name)
         and commits_need({key: value}) > _fewest_in_sync(topic)
     )
@@ -59,12 +58,12 @@ def postponed_configs(
     """Problems for configs that wait until enough replicas are in sync; `specs` by topic."""
     for name in sorted(DECLARABLE_TOPICS & specs.keys() & cluster.topics.keys()):
         spec, topic = specs[name], cluster.topics[name]
-        value = None if spec is None else spec.config.get(_MIN_ISR)
-        live = None if topic.config is None else topic.config.get(_MIN_ISR)
+        value = None if spec is None else spec.config.get(MIN_INSYNC)
+        live = None if topic.config is None else topic.config.get(MIN_INSYNC)
         if spec is None or value is None or value == live:
             continue
-        if awaits_replicas(topic, _MIN_ISR, value):
-            facts = AwaitsReplicas(_MIN_ISR, value, _fewest_in_sync(topic))
+        if awaits_replicas(topic, MIN_INSYNC, value):
+            facts = AwaitsReplicas(MIN_INSYNC, value, _fewest_in_sync(topic))
             yield PlanProblem(spec.pool, "", facts, name)
 
 

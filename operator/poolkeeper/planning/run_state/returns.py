@@ -26,9 +26,9 @@ from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Plan
+from poolkeeper.model.topic_config.min_insync import default_min_insync, min_insync
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
 from poolkeeper.planning.run_state.gates.disks import TargetDisks, failed_dirs
-from poolkeeper.planning.run_state.gates.gates import default_min_insync, min_insync
 from poolkeeper.planning.run_state.progress.move_progress import entries_of, sets_out_from
 
 

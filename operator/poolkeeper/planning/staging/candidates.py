@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
+from poolkeeper.model.topic_config.min_insync import default_min_insync, min_insync
 from poolkeeper.model.topology import Cluster, Replicas, Topic
 from poolkeeper.planning.rules import Rules
-from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.staging.disks.disk_reserve import Guard
 from poolkeeper.planning.staging.disks.disk_space import Disks
 from poolkeeper.planning.staging.entries import EntryTable
@@ -44,7 +44,7 @@ def packer_for(
         [caps.of(topic) for topic in table.topics],
         ledger,
         disks,
-        _in_sync_check(topics, gates.default_min_insync(rules.cluster)),
+        _in_sync_check(topics, default_min_insync(rules.cluster)),
         Guard(chains),
         ledger.changes(table),
     )
@@ -109,7 +109,7 @@ def _in_sync_check(topics: Mapping[str, Topic], default: int) -> Callable[[Entry
         if partition is not None and partition.isr is not None:
             in_sync = set(partition.isr) if partition.replicas == entry.before else in_sync
         stay = len(in_sync & set(entry.after))
-        needed = min(gates.min_insync(topic, default) + 1, len(entry.after))
+        needed = min(min_insync(topic, default) + 1, len(entry.after))
         if stay >= needed:
             return None
         return Wait(

@@ -22,6 +22,9 @@ from poolkeeper.planning.staging.next_stage import Stage
 from poolkeeper.reconcile.observe.run_view import RunView
 from poolkeeper.reconcile.pass_memory import CopyMemory
 
+WAITS_MAX = 10
+"""How many waits a decision names."""
+
 
 @frozen
 class RunSituation:

@@ -18,13 +18,12 @@ from poolkeeper.planning.run_state.progress.move_progress import copies_without_
 from poolkeeper.reconcile.decide import throttle_rate
 from poolkeeper.reconcile.decide.cancel_candidates import homes
 from poolkeeper.reconcile.decide.decisions import (
+    WAITS_MAX,
     DoNothing,
     EnterPhase,
     MissingInput,
     RunSituation,
 )
-
-WAITS_MAX = 10
 
 
 def decide(

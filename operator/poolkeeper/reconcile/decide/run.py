@@ -66,6 +66,7 @@ from poolkeeper.reconcile.decide import (
     throttle_rate,
 )
 from poolkeeper.reconcile.decide.decisions import (
+    WAITS_MAX,
     BeginRun,
     CheckThrottles,
     ComputeStage,
@@ -85,7 +86,6 @@ from poolkeeper.reconcile.decide.decisions import (
 from poolkeeper.reconcile.decide.steps import is_election_ignored
 from poolkeeper.reconcile.observe.run_view import led_partitions
 
-WAITS_MAX = 10
 OUTLIVED_MS = 60_000
 """How long a run waits for brokers with which its next stage worsens nothing."""
 

@@ -54,7 +54,7 @@ def before_request(at: RunSituation) -> tuple[int, ...]:
 
 
 def enter(at: RunSituation, found: tuple[Action, ...]) -> EnterPhase | None:
-    """Set the throttle to another rate first, if it shall have one."""
+    """Decide to set the throttle to another rate first, if it shall have one."""
     rates = before_request(at)
     return EnterPhase(Phase.THROTTLING, found=found, rates=rates) if rates else None
 

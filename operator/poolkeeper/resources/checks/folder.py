@@ -1,7 +1,7 @@
 """Reads a folder of manifests into the declared state of each cluster, or all its problems.
 
 Documents of other API groups are left alone and counted: a checkout holds more than our resources.
-What was meant as ours is a problem (`parse.document_heads`): a typo makes no resource disappear.
+What was meant as ours is a problem (`document_heads`): a typo makes no resource disappear.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,13 +13,13 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
-from poolkeeper.resources.checks import cross_checks, folder_conflicts
+from poolkeeper.resources.checks import cross_checks, document_heads, folder_conflicts
 from poolkeeper.resources.checks.cross_checks import Readings
 from poolkeeper.resources.kinds.kafka_cluster import read_cluster
 from poolkeeper.resources.kinds.rebalance import read_rebalance
 from poolkeeper.resources.kinds.resource_pool import read_pool
 from poolkeeper.resources.kinds.topic import read_topic
-from poolkeeper.resources.parse import document_heads, files, yaml_documents
+from poolkeeper.resources.parse import files, yaml_documents
 from poolkeeper.resources.parse.body import ParsedBody
 from poolkeeper.resources.parse.schema_messages import shown
 from poolkeeper.resources.parse.yaml_documents import YamlDocument

@@ -62,6 +62,7 @@ def test_validate_as_data(run, manifests):
         "documents": {"KafkaCluster": 1, "ResourcePool": 2, "Topic": 1, "Rebalance": 0},
         "clusters": ["main"],
         "ignored": 1,
+        "others": ["ConfigMap of v1"],
     }
 
 

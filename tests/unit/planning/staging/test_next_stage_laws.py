@@ -187,7 +187,7 @@ def check_stuck(moves, at, cluster, wanted) -> None:
             continue
         entry = entry_for(cluster.topics, cluster.brokers, i, move, place + 1)
         shrinks = not entry.added and len(entry.after) < len(entry.before)
-        possible = disks.lacking(entry) is None and not shrinks
+        possible = disks.need(entry) is None and not shrinks
         alone = state | {(move.topic, move.partition): move.path[place + 1]}
         lawful = excesses(alone, wanted, cluster) <= excesses(state, wanted, cluster)
         assert not (possible and lawful)

@@ -20,8 +20,8 @@ from poolkeeper.model.execution.runs import Health
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, Urgency
-from poolkeeper.model.topic_config.values import whole
-from poolkeeper.model.topology import Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.model.topic_config.min_insync import default_min_insync, min_insync
+from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
 from poolkeeper.model.versions import records_moves
 from poolkeeper.planning.run_state.deletions import deletion_wait
 from poolkeeper.planning.run_state.gates import windows
@@ -34,8 +34,6 @@ from poolkeeper.planning.run_state.progress.move_progress import (
 )
 from poolkeeper.planning.run_state.reassignments import orphans, requests
 from poolkeeper.planning.run_state.reassignments.requests import Owned
-
-_MIN_INSYNC = "min.insync.replicas"
 
 
 def health(cluster: Cluster) -> Health:
@@ -379,22 +377,3 @@ def _is_whole(partition: Partition) -> bool:
 def _only_dead_missing(cluster: Cluster, name: TopicPartition) -> bool:
     partition = cluster.topics[name.topic].partition(name.partition)
     return partition is not None and not missing_replicas(partition) & frozenset(cluster.brokers)
-
-
-def min_insync(topic: Topic, default: int = 1) -> int:
-    """Return the `min.insync.replicas` that the topic itself sets, else that of the brokers."""
-    declared = whole((topic.config or {}).get(_MIN_INSYNC, str(default)))
-    return 1 if declared is None or declared < 0 else declared
-
-
-def default_min_insync(cluster: Cluster) -> int:
-    """Return the largest `min.insync.replicas` that a live broker is known to have, else 1.
-
-    It counts for topics that set none, on the broker that leads. What stands in
-    `server.properties` is known of brokers that were asked, what is dynamic is in ZooKeeper.
-    """
-    known = [1]
-    for broker in cluster.brokers.values():
-        own = whole((broker.config or {}).get(_MIN_INSYNC, ""))
-        known += [number for number in (broker.min_insync, own) if number is not None]
-    return max(known)

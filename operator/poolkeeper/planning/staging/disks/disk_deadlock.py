@@ -6,11 +6,9 @@ If no single broker is enough, it names space on several brokers, none of which 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
-from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.staging.disks.disk_order import Chains, order, tight
 
 _MIB = 1024**2
@@ -21,24 +19,13 @@ _TRIES_MAX = 50
 """What is tried: amounts on so many brokers, for so many steps, in so many orders."""
 
 
-class Copy(NamedTuple):
-    """A copy of so many bytes that a broker has no space for."""
-
-    name: TopicPartition
-    broker: int
-    size: int
-
-
-def standstill(waiting: Sequence[Copy], chains: Chains, free: Mapping[int, int]) -> Wait:
+def standstill(waiting: Sequence[RoomNeed], chains: Chains, free: Mapping[int, int]) -> Wait:
     """The steps that lack space, and the space with which all remaining steps could go.
 
-    `waiting`: copies that do not fit on a disk, the most urgent first.
+    `waiting`: what does not fit on a disk, the most urgent first.
     `chains`: all steps that are left.
     """
-    needs = tuple(
-        RoomNeed(copy.name, copy.broker, copy.size, max(0, free[copy.broker]))
-        for copy in waiting[:_NAMED_MAX]
-    )
+    needs = tuple(waiting[:_NAMED_MAX])
     room = RoomShortage(needs, len(waiting) - len(needs), tuple(_ways(chains, free)))
     return Wait(WaitReason.NO_ROOM_ON_DISKS, room=room)
 

@@ -11,6 +11,7 @@ import copy
 from collections import Counter
 from collections.abc import Mapping
 
+from poolkeeper.model.execution.waits import RoomNeed
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Broker, Replicas
 from poolkeeper.planning.audit.excess import State, live_state
@@ -46,12 +47,13 @@ class Disks:
         other._free = self._free.copy()
         return other
 
-    def lacking(self, entry: Entry) -> int | None:
-        """A broker without space for its copy, if there is one; an empty replica needs none."""
+    def need(self, entry: Entry) -> RoomNeed | None:
+        """What its copy lacks on a broker, if there is one; an empty replica needs nothing."""
         if self._free and (size := self._size(entry)):
             for broker in entry.added:
-                if self._free.get(broker, size) < size:
-                    return broker
+                free = self._free.get(broker, size)
+                if free < size:
+                    return RoomNeed(entry.name, broker, size, max(0, free))
         return None
 
     def _size(self, entry: Entry) -> int:

@@ -18,9 +18,9 @@ The wait names the reason of the most urgent one.
 from collections.abc import Sequence
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.execution.waits import RoomNeed, Wait
 from poolkeeper.planning.audit.excess import LAWS, Excesses
-from poolkeeper.planning.staging.disks.disk_deadlock import Copy, standstill
+from poolkeeper.planning.staging.disks.disk_deadlock import standstill
 from poolkeeper.planning.staging.disks.disk_order import order
 from poolkeeper.planning.staging.lawful.list_changes import LAWFUL
 from poolkeeper.planning.staging.lawful.step_checks import StepChecks
@@ -125,12 +125,12 @@ class LawfulStage:
     def _standstill(self) -> Wait:
         """Why the most urgent step cannot go; steps that wait for space are named together."""
         checks = self._checks
-        waiting: list[Copy] = []
+        waiting: list[RoomNeed] = []
         other = None
         for row in self._backlog.everything():
             entry = checks.table.entry(row)
-            if (broker := checks.disks.lacking(entry)) is not None:
-                waiting.append(Copy(entry.name, broker, checks.disks.step(entry).size))
+            if (need := checks.disks.need(entry)) is not None:
+                waiting.append(need)
             elif other is None:
                 other = row
                 if not waiting:

@@ -60,7 +60,7 @@ class StepChecks:
 
     def possible(self, row: int) -> bool:
         """Whether disks, topic node and in-sync replicas allow the step."""
-        if self.disks.free and self.disks.lacking(self.table.entry(row)) is not None:
+        if self.disks.free and self.disks.need(self.table.entry(row)) is not None:
             return False
         return self.caps[self.table.topic[row]] > 0 and (
             bool(self.table.into[row]) or not self.in_sync_problem(self.table.entry(row))

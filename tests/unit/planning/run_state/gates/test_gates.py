@@ -324,47 +324,11 @@ def test_a_move_without_a_request_is_only_lost_by_a_failover_that_somebody_may_r
     assert gates.hazards(seen, (move(),)) == told
 
 
-@pytest.mark.parametrize(
-    ("told", "needed"),
-    [
-        pytest.param("2", 2, id="a-number"),
-        pytest.param(" 3 ", 3, id="with-blanks"),
-        pytest.param("0", 0, id="zero"),
-        *(
-            pytest.param(told, 1, id=name)
-            for name, told in {
-                "nothing": "",
-                "below-zero": "-1",
-                "a-fraction": "2.0",
-                "a-superscript": "\u00b2",
-                "5000-digits": "9" * 5000,
-            }.items()
-        ),
-    ],
-)
-def test_the_replicas_in_sync_that_a_topic_needs(told: str, needed: int) -> None:
-    assert gates.min_insync(topic("t", (1, 2), config={"min.insync.replicas": told}), 5) == needed
-
-
-@pytest.mark.parametrize(
-    ("brokers", "needed"),
-    [
-        pytest.param([Broker(1), Broker(2)], 1, id="nobody-tells"),
-        pytest.param([Broker(1, min_insync=2), Broker(2)], 2, id="one-tells"),
-        pytest.param([Broker(1, min_insync=2), Broker(2, min_insync=3)], 3, id="the-largest"),
-        pytest.param(
-            [Broker(1, config={"min.insync.replicas": "2"})], 2, id="dynamic-in-zookeeper"
-        ),
-        pytest.param([Broker(1, config={"min.insync.replicas": "no"})], 1, id="no-number"),
-    ],
-)
-def test_what_brokers_say_counts_for_topics_that_say_nothing(
-    brokers: list[Broker], needed: int
-) -> None:
-    found = builders.cluster(brokers, topic("t", partition(0, 1, 2, leader=1, isr=(1,))))
-    assert gates.default_min_insync(found) == needed
-    assert gates.min_insync(found.topics["t"], gates.default_min_insync(found)) == needed
-    assert bool(gates.health(found).under_min_isr) is (needed > 1)
+def test_what_brokers_ask_for_counts_for_topics_that_say_nothing() -> None:
+    behind = topic("t", partition(0, 1, 2, leader=1, isr=(1,)))
+    for min_insync, few in ((None, False), (1, False), (2, True)):
+        found = builders.cluster([Broker(1, min_insync=min_insync), Broker(2)], behind)
+        assert bool(gates.health(found).under_min_isr) is few
 
 
 @pytest.mark.parametrize(

@@ -6,20 +6,23 @@ first, and then planned for as for any owner's topic.
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.hand_over import HandOver, hand_over
 from poolkeeper.reconcile.known_answers import KnownAnswers
 from poolkeeper.reconcile.observe.observation import Observation, last_observation_of
 
+if TYPE_CHECKING:  # plans of files have no pass, whose inputs take long to import
+    from poolkeeper.reconcile.context import PassContext
+
 
 def take_over(
-    context: PassContext, desired: Desired, authority: Authority, observed: Observation
+    context: "PassContext", desired: Desired, authority: Authority, observed: Observation
 ) -> tuple[Observation, tuple[Action, ...]]:
     """Record what was approved, if anything may be written; return what is known then.
 

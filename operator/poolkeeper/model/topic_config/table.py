@@ -12,7 +12,7 @@ broker's own version.
 
 import json
 from collections.abc import Mapping
-from importlib import resources
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from poolkeeper.frozen import frozen
@@ -114,7 +114,7 @@ def _key(name: str, changes: Mapping[str, Mapping[str, Any]]) -> ConfigKey:
 
 
 def _read() -> dict[str, ConfigKey]:
-    text = resources.files(__package__).joinpath("keys.json").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("keys.json").read_text(encoding="utf-8")
     return {name: _key(name, changes) for name, changes in json.loads(text).items()}
 
 

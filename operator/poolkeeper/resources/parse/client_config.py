@@ -21,7 +21,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from poolkeeper import tls_files
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model.credentials import (
     BrokerCredentials,
@@ -139,6 +138,8 @@ def _tls(part: str, found: Mapping[str, Any], folder: Path, findings: Findings) 
         if not os.path.isfile(file):  # `Path.is_file` raises where it may not be looked for
             findings.add((part, "tls", name), "names no file (expected a PEM file)")
     there = {name: file for name, file in paths.items() if os.path.isfile(file)}
+    from poolkeeper import tls_files  # the library of TLS takes long to import, and few name files
+
     for name, problem in tls_files.problems(_of(there)).items():
         findings.add((part, "tls", name), problem)
     return _of(paths)

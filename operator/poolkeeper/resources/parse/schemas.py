@@ -13,8 +13,6 @@ a stand-in takes the place of an item of a list, or of a field that must be ther
 import functools
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from importlib import resources
-from importlib.resources.abc import Traversable
 from itertools import count
 from pathlib import Path as FilePath
 from typing import Any
@@ -238,10 +236,11 @@ def _kind(crd: Mapping[str, Any]) -> ResourceKind:
     )
 
 
-def _folder() -> Traversable:
+def _folder() -> FilePath:
     """The folder `crds`: `poolkeeper/crds` in a wheel, beside `operator/` in a checkout."""
-    packaged = resources.files("poolkeeper") / "crds"
-    return packaged if packaged.is_dir() else FilePath(__file__).parents[4] / "crds"
+    here = FilePath(__file__)
+    packaged = here.parents[2] / "crds"
+    return packaged if packaged.is_dir() else here.parents[4] / "crds"
 
 
 def _defaults(schema: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from poolkeeper import wording
 from poolkeeper.cli.output import ink, left_undone, printing
 from poolkeeper.cli.output.plans import brokers_table, capacity_table, plan_text
-from poolkeeper.cli.output.runs import status_text
 from poolkeeper.frozen import frozen
 from poolkeeper.jsontext import compact
 from poolkeeper.model.desired import Desired
@@ -86,6 +85,8 @@ def document(
     if lost := observed.orphans.found:
         body["orphanedMoves"] = [str(each.partition) for each in lost]
     if throttled := left_throttles.waits(observed.left):
+        from poolkeeper.cli.output.runs import status_text
+
         body["throttlesLeft"] = status_text.throttles_data(throttled)
     if balance_waits_until_ms is not None:
         body["balanceWaitsUntil"] = moment(balance_waits_until_ms)

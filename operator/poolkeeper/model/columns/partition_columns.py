@@ -51,6 +51,7 @@ class PartitionColumns:
     leader_epoch: Ints | None = None
     _blocks: dict[int, tuple[Partition, ...]] = field(default_factory=dict, init=False, repr=False)
     _whole: list[Bools] = field(default_factory=list, init=False, repr=False)
+    _settled: list[Bools] = field(default_factory=list, init=False, repr=False)
     _leaders: list[frozenset[int]] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
@@ -178,6 +179,15 @@ class PartitionColumns:
             moves = (self.adding.lengths > 0) | (self.removing.lengths > 0)
             self._whole.append(alike & self.isr_known & ~moves & (self.leader != -1))
         return self._whole[0]
+
+    @property
+    def settled(self) -> Bools:
+        """By row: it does not move, has a replica, and is its topic's first or follows the last."""
+        if not self._settled:
+            moves = (self.adding.lengths > 0) | (self.removing.lengths > 0)
+            follows = (self.number == 0) | (np.diff(self.number, prepend=-1) == 1)
+            self._settled.append(follows & ~moves & (self.replicas.lengths > 0))
+        return self._settled[0]
 
     @property
     def leaders(self) -> frozenset[int]:

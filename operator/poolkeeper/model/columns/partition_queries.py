@@ -79,12 +79,12 @@ def surely_settled(partitions: Sequence[Partition]) -> bool:
     if not isinstance(partitions, TopicPartitions):
         return False
     columns, first, last = partitions.columns, partitions.first, partitions.last
-    changing = (columns.adding.offsets, columns.removing.offsets)
-    return (
-        all(offsets[first] == offsets[last] for offsets in changing)
-        and bool((columns.number[first:last] == np.arange(last - first)).all())
-        and bool((np.diff(columns.replicas.offsets[first : last + 1]) > 0).all())
-    )
+    if first == last:
+        return True
+    number = columns.number
+    # Rows that count from 0, and begin again nowhere: else the last number would be a lower one.
+    whole = number[first] == 0 and number[last - 1] == last - first - 1
+    return bool(whole and columns.settled[first:last].all())
 
 
 def factors_of(partitions: Sequence[Partition]) -> list[int]:

@@ -20,19 +20,27 @@ other topics declare.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
-from operator import attrgetter
 from types import MappingProxyType
 
+import numpy as np
+
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.move_columns import moves_at, topics_moved
+from poolkeeper.model.columns.move_columns import (
+    MoveColumns,
+    columns_of_moves,
+    moves_at,
+    topics_moved,
+)
+from poolkeeper.model.columns.wide_lists import within
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, MoveLogDir, Part, PartKind, Plan, Step, Urgency
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.incremental import MovesInTurn
+from poolkeeper.planning.problem.arrays import Bools, Ints
+from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.proposals import identity
 from poolkeeper.planning.rules import Rules
 
@@ -105,33 +113,43 @@ def known_parts(plan: Plan) -> Known:
     }
 
 
-def _groups(plan: Plan, rules: Rules, also: Iterable[str], known: Known) -> list[_Group]:
+def _groups(plan: Plan, rules: Rules, also: Collection[str], known: Known) -> list[_Group]:
     """The moves by their own purpose, in order; `also`: parts that have other steps."""
-    found: dict[str, list[int]] = {name: [] for name in also}
-    to_empty = rules.to_empty
-    at = 0
-    for (urgency, topic), group in groupby(plan.moves, key=attrgetter("urgency", "topic")):
-        own, moves = _purpose(Urgency(urgency), topic, rules), list(group)
-        until = at + len(moves)
-        if known or (to_empty and urgency > Urgency.DRAIN):
-            for index, move in zip(range(at, until), moves, strict=True):
-                name = known.get((topic, move.partition)) or _leaves(move, rules) or own
-                found.setdefault(name, []).append(index)
-        else:
-            found.setdefault(own, []).extend(range(at, until))
-        at = until
-    return [_Group(name, tuple(moves)) for name, moves in sorted(found.items(), key=_rank)]
+    moves = columns_of_moves(plan.moves)
+    names: dict[str, int] = {name: number for number, name in enumerate(also)}
+    part = _purposes(moves, rules, names)
+    for kind, leaves in _leaving(moves, rules):
+        part[leaves] = names.setdefault(kind.value, len(names))
+    if known:
+        places = zip(moves.names, moves.partition.tolist(), strict=True)
+        for index, place in enumerate(places):
+            if place in known:
+                part[index] = names.setdefault(known[place], len(names))
+    found = {name: np.flatnonzero(part == number).tolist() for name, number in names.items()}
+    groups = sorted(found.items(), key=_rank)
+    return [_Group(name, tuple(at)) for name, at in groups if at or name in also]
 
 
-def _leaves(move: Move, rules: Rules) -> str | None:
-    """The part for which the move is needed because it leaves a broker that shall be empty.
+def _purposes(moves: MoveColumns, rules: Rules, names: dict[str, int]) -> Ints:
+    """By move, the number of the part to which it belongs by its own purpose; `names` grows."""
+    number, first = number_groups([moves.urgency, moves.topic])
+    kinds = zip(moves.urgency[first].tolist(), moves.topic[first].tolist(), strict=True)
+    own = (_purpose(Urgency(kind), moves.topics[topic][0], rules) for kind, topic in kinds)
+    found: Ints = np.array([names.setdefault(name, len(names)) for name in own], dtype=np.int64)
+    return found[number]
 
-    The move may have another purpose as well: the topic leaves a drained broker of another pool.
+
+def _leaving(moves: MoveColumns, rules: Rules) -> Iterator[tuple[PartKind, Bools]]:
+    """The parts for which moves are needed because they leave brokers that shall be empty.
+
+    A move may have another purpose as well: its topic leaves a drained broker of another pool.
     """
-    left = rules.to_empty.intersection(move.source).difference(move.target)
-    if move.urgency <= Urgency.DRAIN or not left:
-        return None
-    return PartKind.HEAL.value if left & rules.gone else PartKind.DRAIN.value
+    if not rules.to_empty:
+        return
+    sources = moves.sources.wide()
+    leaves = ~within(sources, moves.targets.wide()) & (moves.urgency > Urgency.DRAIN)[:, None]
+    for kind, brokers in ((PartKind.DRAIN, rules.to_empty), (PartKind.HEAL, rules.gone)):
+        yield kind, (leaves & np.isin(sources, list(brokers))).any(axis=1)
 
 
 def _purpose(urgency: Urgency, topic: str, rules: Rules) -> str:

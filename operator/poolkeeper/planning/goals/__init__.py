@@ -5,5 +5,5 @@ as those allow.
 
 Read `optimizer` (the order of goals), `local_search`, `held_replicas` and `replica_swaps` (single
 moves and exchanges between two brokers), then the spread of each topic: `topic_counts`,
-`topic_targets`, `topic_flow`, `topic_spread`.
+`topic_targets`, `topic_flow`, `topic_spread`; last `spared_moves`, which balance can do without.
 """

@@ -98,13 +98,13 @@ def refine(
     outside = aim.band.outside(aim.measure.load(lists))
     if not outside[problem.eligible].any():
         return lists
-    binding = [guard for guard in guards if _binds(guard, problem)]
+    binding = [guard for guard in guards if binds(guard, problem)]
     search = _Search(problem, opened, lists, (aim, *binding), topics)
     search.run()
     return search.lists_by_row()
 
 
-def _binds(guard: Bounded, problem: PoolProblem) -> bool:
+def binds(guard: Bounded, problem: PoolProblem) -> bool:
     """Whether a broker could leave the guard's band, whatever moves."""
     measure, low, high = guard.measure, guard.band.low, guard.band.high
     total = int(measure.value.sum()) * problem.lists.shape[1] + int(measure.background.sum())

@@ -10,6 +10,7 @@ goals keep each broker inside the band that was aimed at, or as near to it as it
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure, laws, measure_of, share_of_value
 from poolkeeper.planning.goals.local_search import Bounded, refine
+from poolkeeper.planning.goals.spared_moves import spare_moves
 from poolkeeper.planning.goals.topic_counts import TopicCounts, topic_bands
 from poolkeeper.planning.goals.topic_flow import route_topics
 from poolkeeper.planning.goals.topic_spread import spread_topics
@@ -58,7 +60,8 @@ def optimize(
     """
     replicas, disks = laws(problem, *caps)
     capacity = Bounded(replicas, replicas.wide), Bounded(disks, disks.wide)
-    if disks.outside(disks.load(lists), problem.eligible):
+    overfull = disks.outside(disks.load(lists), problem.eligible)
+    if overfull:
         lists = refine(problem, opened, lists, capacity[1], [capacity[0], *counted])
         if counted and disks.outside(disks.load(lists), problem.eligible):
             lists = refine(problem, opened, lists, capacity[1], capacity[:1])
@@ -77,7 +80,21 @@ def optimize(
             lists = refine(problem, opened, lists, aim, guards, topics)
         guards.append(aim)
         targets.append(aim)
-    return Optimization(lists, tuple(targets))
+    found = Optimization(lists, tuple(targets))
+    if not overfull and len(targets) == len(counted):
+        return found  # a flow has made the fewest moves
+    return spared(problem, opened, found, caps)
+
+
+def spared(
+    problem: PoolProblem, opened: OpenSlots, found: Optimization, caps: tuple[Ints, Ints]
+) -> Optimization:
+    """The same without the moves that neither its goals nor the laws need; see `spared_moves`."""
+    guards = [Bounded(law, law.wide) for law in laws(problem, *caps)]
+    guards += [goal for goal in found.goals if isinstance(goal, Bounded)]
+    topics = next((goal for goal in found.goals if isinstance(goal, TopicCounts)), None)
+    counts = None if topics is None else topics.counted_in(problem, found.lists)
+    return replace(found, lists=spare_moves(problem, opened, found.lists, guards, counts))
 
 
 def _band(measure: LoadMeasure, lists: Ints, problem: PoolProblem) -> Band:
@@ -100,8 +117,9 @@ def _optimize_topics(
     by_count = measure_of(problem, opened, lists, Goal(GoalKind.REPLICAS, count=1))
     total = Bounded(by_count, by_count.wide)
     before = _excess_by_guard(problem, lists, guards)
-    all_sizes = any(other.kind in WEIGHTED_GOALS for other in problem.pool.goals)
-    found = route_topics(problem, opened, lists, narrow, _replica_band(guards), all_sizes=all_sizes)
+    heavy = next((other for other in problem.pool.goals if other.kind in WEIGHTED_GOALS), None)
+    weighed = None if heavy is None else measure_of(problem, opened, lists, heavy)
+    found = route_topics(problem, opened, lists, narrow, _replica_band(guards), weighed)
     free = narrow.counted_in(problem, found)
     found = spread_topics(problem, opened, found, free, total, ())
     for number, guard in enumerate(guards):

@@ -2,25 +2,30 @@
 
 `topic_targets` says how many replicas of each topic every broker should end with. Replicas above
 these numbers are dealt, within each topic, to the brokers that lack some. The smallest replicas go
-first (or replicas of all sizes, where bytes are a goal too), from rack to the same rack if
-possible, else to any rack without a replica of the partition. Where brokers hold the same
+first, from rack to the same rack if possible, else to any rack without a replica of the partition.
+Where bytes are a goal too, a broker that should give some gives larger replicas as well, of each
+topic as many sizes as its bytes need. Where brokers hold the same
 partitions, a broker that lacks some takes each of these from one of them only, so the others offer
 the next larger ones in the next pass. What cannot be dealt like this is left to `topic_spread`.
 """
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
+from poolkeeper.planning.constraints.measures import LoadMeasure
 from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
 from poolkeeper.planning.goals.topic_targets import target_counts
 from poolkeeper.planning.placement.replica_classes import bounds_of
-from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot
+from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot
 from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _TURNS = 64
 _PASSES_MAX = 16
+_SIZES_STEPS = 6
+"""How often the part of all sizes that a broker gives is halved."""
 
 
 def route_topics(
@@ -29,23 +34,47 @@ def route_topics(
     lists: Ints,
     topics: TopicCounts,
     brokers: Band,
-    *,
-    all_sizes: bool,
+    weighed: LoadMeasure | None = None,
 ) -> Ints:
     """Lists with the topics' counts as near to their bands as one flow brings them.
 
     `lists`: filled where the laws opened slots; all other partitions start from where they were
     found.
     `brokers`: the band of replicas by broker.
-    `all_sizes`: whether replicas of all sizes should go everywhere.
+    `weighed`: a load that should come out even besides, if any.
     """
     start = np.where(any_slot(opened.lists == OPEN)[:, None], lists, opened.lists)
     movable = (start >= 0) & problem.eligible[start] & ~opened.stays
     added = _added(problem, opened, start)
+    all_sizes = weighed is not None
     target = target_counts(
         problem, start, movable, topics, brokers, all_sizes=all_sizes, added=added
     )
-    return _move_surplus(problem, opened, start, movable, target, added, all_sizes=all_sizes)
+    weights = None if weighed is None else _Weights.of(weighed, start, problem.eligible)
+    return _move_surplus(problem, opened, start, movable, target, added, weights)
+
+
+@frozen
+class _Weights:
+    """A load that should come out even, and how much of it brokers should keep of their own."""
+
+    measure: LoadMeasure
+    keep: Floats
+
+    @classmethod
+    def of(cls, measure: LoadMeasure, lists: Ints, eligible: Bools) -> "_Weights":
+        """What brokers above their share give is as much as their band, or those below, demand."""
+        load, band = measure.load(lists), measure.narrow
+        above = np.where(eligible, np.maximum(load - band.share, 0), 0)
+        must = np.where(eligible, np.maximum(load - band.high, 0), 0)
+        lacking = np.where(eligible, np.maximum(band.low - load, 0), 0).sum()
+        part = min(1.0, lacking / max(above.sum(), 1.0))
+        return cls(measure, load - np.maximum(must, part * above))
+
+    def to_give(self, lists: Ints) -> Floats:
+        """By broker, how much of the load it should yet give."""
+        left: Floats = np.maximum(self.measure.load(lists) - self.keep, 0)
+        return left
 
 
 def _added(problem: PoolProblem, opened: OpenSlots, lists: Ints) -> Bools | None:
@@ -66,8 +95,7 @@ def _move_surplus(
     movable: Bools,
     target: Ints,
     added: Bools | None,
-    *,
-    all_sizes: bool,
+    weights: _Weights | None,
 ) -> Ints:
     """The lists with surplus replicas moved to brokers that lack some, as far as racks permit."""
     lists = lists.copy()
@@ -77,7 +105,8 @@ def _move_surplus(
     surplus = replicas_by_topic(problem, np.where(movable, lists, NONE)) - target
     for _ in range(_PASSES_MAX):
         here = np.where(untried, lists, NONE)
-        row, slot = _givers(problem, here, surplus, added, all_sizes=all_sizes)
+        give = None if weights is None else (weights.measure.value, weights.to_give(lists))
+        row, slot = _givers(problem, here, surplus, added, give)
         if not len(row):
             break
         untried[row, slot] = False
@@ -104,9 +133,16 @@ def _move_surplus(
 
 
 def _givers(
-    problem: PoolProblem, lists: Ints, surplus: Ints, added: Bools | None, *, all_sizes: bool
+    problem: PoolProblem,
+    lists: Ints,
+    surplus: Ints,
+    added: Bools | None,
+    give: tuple[Ints, Floats] | None,
 ) -> tuple[Ints, Ints]:
-    """The (row, slot) of each surplus replica by (topic, broker), in order of racks."""
+    """The (row, slot) of each surplus replica by (topic, broker), in order of racks.
+
+    `give`: a value by row, and how much of it should leave each broker; the smallest go otherwise.
+    """
     some = np.flatnonzero(any_slot(surplus > 0)[problem.topic])
     here = lists[some]
     gives = (here >= 0) & (surplus > 0)[problem.topic[some, None], here]
@@ -123,10 +159,36 @@ def _givers(
     count = np.diff(np.append(begin, len(key)))
     number = np.arange(len(key)) - np.repeat(begin, count)
     count, goes = np.repeat(count, count), surplus.ravel()[key]
-    chosen = number < goes
-    if all_sizes:
-        chosen = (number + 1) * goes // count > number * goes // count
+    if give is None:
+        chosen = number < goes
+    else:
+        chosen = _of_sizes(number, goes, count, broker, give[0][row], give[1])
     return row[chosen], slot[chosen]
+
+
+def _of_sizes(
+    number: Ints, goes: Ints, count: Ints, broker: Ints, value: Ints, give: Floats
+) -> Bools:
+    """Which replicas go so that each broker gives as much as it should, or as near as that gets.
+
+    Of the `count` replicas of a topic on a broker, numbered by size, `goes` go: evenly spread over
+    the first so many, from the smallest alone to those of all sizes.
+    """
+    part, more = np.zeros(len(give)), np.maximum(count - goes, 0)
+    for step in range(1, _SIZES_STEPS + 1):
+        tried = part + 0.5**step
+        first = goes + (more * tried[broker]).astype(np.int64)
+        those = _spread_over(number, goes, first)
+        given = np.bincount(broker[those], weights=value[those], minlength=len(give))
+        part = np.where(given <= give, tried, part)
+    first = goes + (more * part[broker]).astype(np.int64)
+    return _spread_over(number, goes, first)
+
+
+def _spread_over(number: Ints, goes: Ints, first: Ints) -> Bools:
+    """Which of numbered replicas go, if so many go evenly spread over the first of them."""
+    spread: Bools = (number + 1) * goes // first > number * goes // first
+    return spread & (number < first)
 
 
 def _receivers(topic: Ints, receivers: Ints, turn: int) -> Ints:

@@ -29,6 +29,7 @@ from poolkeeper.planning.goals.optimizer import (
     WEIGHTED_GOALS,
     Optimization,
     optimize,
+    spared,
 )
 from poolkeeper.planning.goals.topic_counts import topic_bands
 from poolkeeper.planning.layout.leaders import Leadership, choose_leaders
@@ -174,8 +175,23 @@ def _lay_out_stable(
         )
         if (again.lists == layout.lists).all():
             break
-        layout = replace(again, problem=problem, opened=layout.opened)
+        layout = _spared(replace(again, problem=problem, opened=layout.opened))
     return layout
+
+
+def _spared(layout: Layout) -> Layout:
+    """The layout without moves that none of its searches needs, now that all have been made."""
+    problem, caps = layout.problem, (layout.capacity.replicas, layout.capacity.mib)
+    found = spared(problem, layout.opened, layout.optimization, caps)
+    if (found.lists == layout.optimization.lists).all():
+        return layout
+    leadership = _lead(problem, found.lists, balance=layout.balance)
+    return replace(layout, optimization=found, leadership=leadership)
+
+
+def _lead(problem: PoolProblem, lists: Ints, *, balance: bool) -> Leadership:
+    goal = next((g for g in problem.pool.goals if g.kind is GoalKind.LEADERS), None)
+    return choose_leaders(problem, lists, goal, balance=balance)
 
 
 def _is_triggered_again(layout: Layout) -> bool:
@@ -258,8 +274,7 @@ def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -
     counted = [Bounded(replica_measure(problem, share, first), placement.band)] if first else []
     caps = capacity.replicas, capacity.mib
     optimization = optimize(problem, opened, placement.lists, caps, goals[len(counted) :], counted)
-    leaders = next((g for g in problem.pool.goals if g.kind is GoalKind.LEADERS), None)
-    leadership = choose_leaders(problem, optimization.lists, leaders, balance=balance)
+    leadership = _lead(problem, optimization.lists, balance=balance)
     return Layout(problem, opened, placement, optimization, leadership, capacity, balance)
 
 

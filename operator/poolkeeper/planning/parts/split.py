@@ -39,7 +39,7 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, MoveLogDir, Part, PartKind, Plan, Step, Urgency
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit.incremental import MovesInTurn
-from poolkeeper.planning.problem.arrays import Bools, Ints
+from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
 from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.proposals import identity
 from poolkeeper.planning.rules import Rules
@@ -149,7 +149,8 @@ def _leaving(moves: MoveColumns, rules: Rules) -> Iterator[tuple[PartKind, Bools
     sources = moves.sources.wide()
     leaves = ~within(sources, moves.targets.wide()) & (moves.urgency > Urgency.DRAIN)[:, None]
     for kind, brokers in ((PartKind.DRAIN, rules.to_empty), (PartKind.HEAL, rules.gone)):
-        yield kind, (leaves & np.isin(sources, list(brokers))).any(axis=1)
+        goes: Bools = any_slot(leaves & np.isin(sources, list(brokers)))
+        yield kind, goes
 
 
 def _purpose(urgency: Urgency, topic: str, rules: Rules) -> str:

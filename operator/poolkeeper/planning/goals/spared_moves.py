@@ -1,0 +1,291 @@
+"""Takes back what balance can do without: moves, and moves of larger replicas than need be.
+
+Goals are met one after another, and each takes the step that is best for itself. In the end some
+replicas have moved that could as well have stayed, and some whose part a smaller one could play.
+Each replica that moved, those that cost most first, is tried at the brokers where its partition was
+found:
+
+- it returns, if that leaves both brokers inside their bands;
+- else it returns in exchange for a replica there that goes to where it is now: for one that costs
+  less, and leaves both brokers inside their bands.
+
+A step makes no broker worse by any measure, and the plan cheaper. So there is an end. It comes
+before, in large plans, once a hundred replicas in turn have saved next to nothing: those that are
+left cost less still.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from poolkeeper.model.columns.wide_lists import within
+from poolkeeper.planning.constraints.evictions import OpenSlots
+from poolkeeper.planning.goals.held_replicas import ReplicaPlaces
+from poolkeeper.planning.goals.local_search import Bounded, binds
+from poolkeeper.planning.goals.replica_swaps import REPLICA_MIB
+from poolkeeper.planning.goals.topic_counts import TopicCounts
+from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, any_slot
+from poolkeeper.planning.problem.grouping import ordered_by
+from poolkeeper.planning.problem.pool_problem import PoolProblem
+
+_PASSES_MAX = 8
+_IN_TURN = 100
+_WORTHWHILE = 500
+"""A turn of replicas should save one in so many parts of what the plan costs, or it is the last."""
+_COMPARED = 64
+"""Replicas that are compared at first, in exchange for one; then four times as many."""
+
+
+def spare_moves(
+    problem: PoolProblem,
+    opened: OpenSlots,
+    lists: Ints,
+    guards: Sequence[Bounded],
+    topics: TopicCounts | None = None,
+) -> Ints:
+    """Lists that cost no more; the measures in `guards` and `topics` get no worse.
+
+    `topics` is updated.
+    """
+    added = _added(problem, lists)
+    if not _may_return(problem, opened, lists, added).any():
+        return lists
+    work = _Sparing(problem, opened, lists, [g for g in guards if binds(g, problem)], topics)
+    work.run()
+    return work.lists_by_row()
+
+
+def _added(problem: PoolProblem, lists: Ints) -> Bools:
+    """By row and slot, whether the plan puts the replica there."""
+    changed = np.flatnonzero(any_slot(lists != problem.lists))
+    added = np.zeros(lists.shape, dtype=bool)
+    now = lists[changed]
+    added[changed] = (now >= 0) & ~within(now, problem.lists[changed])
+    return added
+
+
+def _may_return(problem: PoolProblem, opened: OpenSlots, lists: Ints, added: Bools) -> Bools:
+    """By row and slot, whether the replica was moved from a broker that could keep it."""
+    moved = np.flatnonzero(any_slot(added) & ~problem.fresh)
+    found, eligible = problem.lists[moved], np.append(problem.eligible, False)
+    returns = any_slot(eligible[found] & (found >= 0) & ~within(found, lists[moved]))
+    may = np.zeros(lists.shape, dtype=bool)
+    may[moved] = added[moved] & ~opened.stays[moved] & returns[:, None]
+    return may
+
+
+class _Sparing:
+    """Lists and loads that change with every step; used only within `spare_moves`.
+
+    Rows are numbered by price, so what a broker holds is in that order at once; `order` gives the
+    problem's rows.
+    """
+
+    def __init__(
+        self,
+        problem: PoolProblem,
+        opened: OpenSlots,
+        lists: Ints,
+        guards: Sequence[Bounded],
+        topics: TopicCounts | None,
+    ) -> None:
+        self.problem, self.topics = problem, topics
+        price = np.where(problem.fresh, 0, problem.mib + REPLICA_MIB)
+        order = self.order = ordered_by(price)
+        self.price, self.lists, self.found = price[order], lists[order], problem.lists[order]
+        self.topic, self.spread = problem.topic[order], opened.spread_of[order]
+        added = _added(problem, lists)
+        self.may_return = _may_return(problem, opened, lists, added)[order]
+        self.stays, self.added = opened.stays[order], added[order]
+        self.cost = int((self.added * self.price[:, None]).sum())
+        # What was aimed at last has the narrowest bands: most steps fail by these.
+        self.guards = list(reversed(guards))
+        self.values = [guard.measure.value[order] for guard in self.guards]
+        self.loads = [guard.measure.load(lists).tolist() for guard in self.guards]
+        self.low = [guard.band.low.tolist() for guard in self.guards]
+        self.high = [guard.band.high.tolist() for guard in self.guards]
+        self.rack = np.append(problem.brokers.rack, [NONE, NONE])
+        shape = len(opened.spreads), len(problem.brokers.rack_names)
+        self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
+        self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+        self.held: dict[int, tuple[Ints, Ints]] = {}
+        # By broker, the number of steps; by replica, those of its brokers when it was tried.
+        self.changes = [0] * len(problem.brokers)
+        self.tried: dict[tuple[int, int], int] = {}
+
+    def lists_by_row(self) -> Ints:
+        """The lists in the order of the problem's rows."""
+        found = np.empty_like(self.lists)
+        found[self.order] = self.lists
+        return found
+
+    def run(self) -> None:
+        """Take steps until they are not worth it."""
+        for _ in range(_PASSES_MAX):
+            if not self._pass():
+                return
+
+    def _pass(self) -> bool:
+        """Try the replicas once; whether that was worth it."""
+        row, slot = np.nonzero(self.may_return & self.added)
+        row, slot = row[::-1].tolist(), slot[::-1].tolist()
+        worthwhile = False
+        for begin in range(0, len(row), _IN_TURN):
+            some = slice(begin, begin + _IN_TURN)
+            saved = sum(map(self._spare, row[some], slot[some]))
+            self.cost -= saved
+            if saved * _WORTHWHILE <= self.cost:
+                break
+            worthwhile = True
+        return worthwhile
+
+    def _spare(self, row: int, slot: int) -> int:
+        """Bring the replica back to where it was found, if that can be; what it saves."""
+        if not self.added[row, slot]:
+            return 0
+        held, price = self.lists[row].tolist(), int(self.price[row])
+        source, eligible = held[slot], self.problem.eligible
+        homes = [b for b in self.found[row].tolist() if b >= 0 and b not in held and eligible[b]]
+        changes = self.changes[source] + sum(self.changes[home] for home in homes)
+        if self.tried.get((row, slot)) == changes:
+            return 0
+        best: tuple[int, int, int, int] | None = None
+        one = np.array([row])
+        for home in homes:
+            if not self._keeps_racks(one, source, home)[0]:
+                continue
+            if self._fits_alone(one, source, home):
+                self._move(row, slot, home)
+                return price
+            other = self._exchange(row, source, home)
+            if other is not None and (best is None or other[0] < best[0]):
+                best = *other, home
+        if best is None:
+            self.tried[row, slot] = changes
+            return 0
+        cost, other_row, other_slot, home = best
+        self._move(row, slot, home)
+        self._move(other_row, other_slot, source)
+        return price - cost
+
+    def _fits_alone(self, row: Ints, source: int, home: int) -> bool:
+        """Whether the replica may go home without any other."""
+        fits = all(self._inside(n, source, home, v[row])[0] for n, v in enumerate(self.values))
+        return fits and bool(self._topics_may_go(source, home)[self.topic[row[0]]])
+
+    def _exchange(self, row: int, source: int, home: int) -> tuple[int, int, int] | None:
+        """A replica that may come from the home for the row's: its cost, its row and its slot.
+
+        It is the cheapest of those that the plan has moved there, else of the first that fit.
+        """
+        rows, slots = self._held_by(home)
+        if self.topics is not None:
+            topics = self._topics_may_go(home, source)
+            topics &= self._topics_may_go(source, home)[self.topic[row]]
+            topics[self.topic[row]] = True  # what goes and what comes is of one topic
+            at = topics[self.topic[rows]].nonzero()[0]
+            rows, slots = rows[at], slots[at]
+        came = self.added[rows, slots].nonzero()[0]
+        found = self._cheapest(row, source, home, rows[came], slots[came]) if len(came) else None
+        begin, end = rows.searchsorted(self._rows_between(row, source, home)).tolist()
+        count = _COMPARED
+        while found is None and begin < end:
+            part = slice(begin, min(begin + count, end))
+            found = self._cheapest(row, source, home, rows[part], slots[part])
+            begin, count = begin + count, 4 * count
+        return found
+
+    def _rows_between(self, row: int, source: int, home: int) -> tuple[int, int]:
+        """From which row on replicas are large enough in exchange for the row's, and cheaper."""
+        price, least = int(self.price[row]), 0
+        for number, guard in enumerate(self.guards):
+            value = guard.measure.value
+            unit = 1 if value is self.problem.mib else MIB if value is self.problem.size else 0
+            if unit:
+                _, up = self._bounds(number, source, home)
+                least = max(least, (int(self.values[number][row]) - up) // unit + REPLICA_MIB)
+        begin, end = self.price.searchsorted([least, price]).tolist()
+        return begin, end
+
+    def _cheapest(
+        self, row: int, source: int, home: int, rows: Ints, slots: Ints
+    ) -> tuple[int, int, int] | None:
+        """The cheapest of these replicas of the home that may come for the row's, if any."""
+        may = ~any_slot(self.lists[rows] == source)
+        for number, value in enumerate(self.values):
+            may &= self._inside(number, source, home, value[row] - value[rows])
+        at = may.nonzero()[0]
+        rows, slots = rows[at], slots[at]
+        adds = ~any_slot(self.found[rows] == source)
+        cost = self.price[rows] * (adds.astype(np.int64) - self.added[rows, slots])
+        may = (cost < self.price[row]) & self._keeps_racks(rows, home, source)
+        at = may.nonzero()[0]
+        if not len(at):
+            return None
+        best = at[cost[at].argmin()]
+        return int(cost[best]), int(rows[best]), int(slots[best])
+
+    def _bounds(self, number: int, source: int, target: int) -> tuple[int, int]:
+        """The least and the most that may go from the source to the target, by that measure."""
+        load, low, high = self.loads[number], self.low[number], self.high[number]
+        gives, takes = load[source], load[target]
+        up = min(gives - min(low[source], gives), max(high[target], takes) - takes)
+        down = max(gives - max(high[source], gives), min(low[target], takes) - takes)
+        return down, up
+
+    def _inside(self, number: int, source: int, target: int, net: Ints) -> Bools:
+        """Whether so much may go from the source to the target, by that measure."""
+        down, up = self._bounds(number, source, target)
+        inside: Bools = (net >= down) & (net <= up)
+        return inside
+
+    def _keeps_racks(self, rows: Ints, source: int, target: int) -> Bools:
+        """By row, whether the bounds of racks let its replica go from the source to the target."""
+        leaves, comes = self.rack[source], self.rack[target]
+        if leaves == comes:
+            return np.ones(len(rows), dtype=bool)
+        racks, spread = self.rack[self.lists[rows]], self.spread[rows]
+        there, left = ((racks == each).sum(axis=1) for each in (comes, leaves))
+        keeps: Bools = (there < self.most[spread, comes]) & (left > self.least[spread, leaves])
+        return keeps
+
+    def _topics_may_go(self, source: int, target: int) -> Bools:
+        """By topic, whether its bands let a replica go from the source to the target."""
+        counts = self.topics
+        if counts is None:
+            return np.ones(len(self.problem.topics), dtype=bool)
+        gives: Bools = counts.replicas[:, source] > counts.low[:, source]
+        return gives & (counts.replicas[:, target] < counts.high[:, target])
+
+    @cached_property
+    def _places(self) -> ReplicaPlaces:
+        return ReplicaPlaces(self.lists.astype(np.int32), len(self.problem.brokers))
+
+    def _held_by(self, broker: int) -> tuple[Ints, Ints]:
+        """The rows and slots of the broker's replicas that may go."""
+        if broker not in self.held:
+            # Steps since the places were found concern brokers that are known already.
+            row, slot = self._places.of(broker)
+            free = ~self.stays[row, slot]
+            self.held[broker] = row[free], slot[free]
+        return self.held[broker]
+
+    def _move(self, row: int, slot: int, target: int) -> None:
+        source = int(self.lists[row, slot])
+        (gives, _), (takes, _) = self._held_by(source), self._held_by(target)
+        at, to = int(gives.searchsorted(row)), int(takes.searchsorted(row))
+        rows, slots = self.held[source]
+        self.held[source] = np.delete(rows, at), np.delete(slots, at)
+        rows, slots = self.held[target]
+        self.held[target] = np.insert(rows, to, row), np.insert(slots, to, slot)
+        self.lists[row, slot] = target
+        self.added[row, slot] = target not in self.found[row]
+        self.may_return[row, slot] = not self.stays[row, slot] and self.price[row] > 0
+        for load, value in zip(self.loads, self.values, strict=True):
+            load[source] -= int(value[row])
+            load[target] += int(value[row])
+        for broker in (source, target):
+            self.changes[broker] += 1
+        if self.topics is not None:
+            self.topics.move(int(self.topic[row]), source, target)

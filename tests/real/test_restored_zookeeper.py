@@ -1,6 +1,7 @@
 """ZooKeeper is restored from an old backup: what brokers hold is kept, and who is deaf is named."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,6 +35,8 @@ T0 = TopicPartition("t", 0)
 STATE = "/brokers/topics/t/partitions/0/state"
 POOLS = {"left": {"brokers": {"ids": [1, 2]}}, "right": {"brokers": {"ids": [3, 4]}}}
 TOPICS = {"t": {"pool": "right", "partitions": 1, "replicationFactor": 2}}
+TOPICS_IN_P = {"t": {"pool": "p", "partitions": 1, "replicationFactor": 2}}
+ALL_ALLOWED = {"mode": "Apply", "approval": {"policy": "Auto"}}
 UNKNOWN_S = 5
 OVERWRITE = {"remedies": {"overwriteLargerLogs": True}}
 
@@ -95,6 +98,34 @@ def test_what_only_strangers_hold_is_not_cut(fresh_kafka, tmp_path: Path, versio
     assert {*assignment(sandbox, "t")[0]} == {3, 4}
     assert held(sandbox, 3) == 0
     assert_nothing_left(sandbox, "t")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_topic_that_the_backup_does_not_know_is_not_made_anew(
+    fresh_kafka, tmp_path: Path, version: str
+) -> None:
+    """The brokers of the backup are registered right after the restore, and none of them lives."""
+    sandbox, folder = fresh_kafka(version, brokers=3), tmp_path / "manifests"
+    data, backup, brokers = sandbox.transaction_log(), tmp_path / "backup", (1, 2, 3)
+    shutil.copytree(data, backup)
+    create(sandbox, "t", (1, 2))
+    traffic.fill(sandbox.bootstrap, {"t": 1}, MIB)
+    whole = held(sandbox, 2)
+    for broker in brokers:
+        sandbox.kill(broker)
+    sandbox.kill_zookeeper()
+    shutil.rmtree(data)
+    shutil.copytree(backup, data)
+    declare(folder, sandbox, {"p": {"brokers": {"ids": [*brokers]}}}, TOPICS_IN_P, **ALL_ALLOWED)
+    with Executor.start(command("run", "-f", folder), tmp_path / "output") as executor:
+        executor.await_said("no ZooKeeper answers")
+        sandbox.start_zookeeper()
+        for broker in brokers:
+            sandbox.start_broker(broker)
+        executor.await_said("of t-0, which is to be created: what it holds would be lost")
+    with kazoo(sandbox.connect) as zookeeper:
+        assert not zookeeper.exists("/brokers/topics/t")
+    assert (held(sandbox, 1), held(sandbox, 2)) == (whole, whole)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -20,6 +20,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
 from poolkeeper.brokers import message_codecs
+from poolkeeper.brokers.sizes import Silence
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model import addresses
 
@@ -28,6 +29,14 @@ METADATA_AGE_MS = 10_000
 """The longest time until a broker that was added to the cluster is known."""
 LISTENING_S = 1.0
 TIMEOUTS = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
+UNANSWERED = (
+    *TIMEOUTS,
+    kafka_errors.KafkaConnectionError,
+    kafka_errors.NodeNotReadyError,
+    kafka_errors.UnknownBrokerIdError,
+    OSError,
+)
+"""Errors of who does not answer now; a broker that has just started is not known to others yet."""
 FETCH_WAIT_MS = 500
 """How long a broker waits for records that are not there."""
 WITHOUT_TLS = ("PLAINTEXT", "SASL_PLAINTEXT")
@@ -157,6 +166,11 @@ def reason(error: BaseException) -> str:
             return "cannot connect"
         case _:
             return str(error) or type(error).__name__
+
+
+def failure(error: BaseException) -> str:
+    """Return the `reason`, as a `Silence` where the broker did not answer, and still may."""
+    return Silence(reason(error)) if isinstance(error, UNANSWERED) else reason(error)
 
 
 def address(server: str) -> tuple[str, int]:

@@ -29,7 +29,7 @@ from poolkeeper.brokers import (
 )
 from poolkeeper.brokers.consumer_groups import ObservedGroup
 from poolkeeper.brokers.group_leaders import GroupLeaders
-from poolkeeper.brokers.sizes import BrokerLogs, Sizes, from_response
+from poolkeeper.brokers.sizes import BrokerLogs, Silence, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import BrokerCredentials
@@ -325,12 +325,12 @@ class BrokerClient:
         pool.shutdown(wait=False, cancel_futures=True)
         for broker, future in asked.items():
             if not future.done() or future.cancelled():
-                failures[broker] = "no answer in time"
+                failures[broker] = Silence("no answer in time")
                 continue
             try:
                 answers[broker] = future.result()
             except (kafka_errors.KafkaError, Unavailable, OSError, RuntimeError) as error:
-                failures[broker] = connections.reason(error)
+                failures[broker] = connections.failure(error)
                 if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
                     self._refusing.add(broker)
         self._refusing.difference_update(answers)

@@ -21,6 +21,12 @@ STORAGE_ERROR = 56
 """Kafka's error code for a directory that failed, in all versions."""
 
 
+class Silence(str):
+    """Why there was no answer at all, where one may still come: no refusal."""
+
+    __slots__ = ()
+
+
 class ReplicaLog(NamedTuple):
     """One log of a replica: its size and its directory."""
 
@@ -47,6 +53,11 @@ class Sizes:
 
     logs: Mapping[int, BrokerLogs]
     failures: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def silent(self) -> frozenset[int]:
+        """The brokers that did not answer; the others of `failures` said that they cannot tell."""
+        return frozenset(n for n, why in self.failures.items() if isinstance(why, Silence))
 
     @property
     def future_bytes(self) -> dict[tuple[TopicPartition, int], int]:

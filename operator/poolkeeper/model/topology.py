@@ -139,6 +139,7 @@ class Broker:
     `lost_log_dirs`: those of them that count as lost for good.
     `stray_logs`: its logs of partitions of which it is no replica, or which do not exist; only of a
     broker that was asked.
+    `silent`: it was asked for its logs for the first time a moment ago, and has not answered yet.
     `release`: the release that the broker itself reports.
     `min_insync`: its `min.insync.replicas`, which counts for topics that set none; only of a broker
     that was asked.
@@ -153,6 +154,7 @@ class Broker:
     failed_log_dirs: Mapping[str, str] = field(default_factory=dict)
     lost_log_dirs: frozenset[str] = frozenset()
     stray_logs: Mapping[TopicPartition, StrayLog] = field(default_factory=dict)
+    silent: bool = False
     release: str | None = None
     min_insync: int | None = None
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.text import size
+from poolkeeper.text import named, size
 from poolkeeper.wording.pieces import are, between_log_dirs, few_of, joined
 
 _R = WaitReason
@@ -44,6 +44,10 @@ LOG_DIRS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.LOG_DIR_FAILED: _log_dir_failed,
     _R.TARGET_LOG_LARGER: _larger_log,
     _R.LOG_OF_NEW_PARTITION: _log_of_new_partition,
+    _R.LOGS_NOT_TOLD: lambda wait: (
+        f"{named('broker', wait.brokers)} did not tell yet which logs are there: a new replica of"
+        f" {few_of(wait.partitions)} would cut an old log; that is waited for, for up to a minute"
+    ),
     _R.LOG_DIRS_FULL: lambda wait: (
         f"the log directories of broker {joined(wait.brokers)} have {size(wait.count)} free, and"
         f" copies of {few_of(wait.partitions)} still need {size(wait.of)}: free space there"

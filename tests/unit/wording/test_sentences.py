@@ -152,6 +152,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
     R.LOG_OF_NEW_PARTITION: [
         Wait(R.LOG_OF_NEW_PARTITION, partitions=T[:1], brokers=(3,), count=12 * 2**20),
     ],
+    R.LOGS_NOT_TOLD: [
+        Wait(R.LOGS_NOT_TOLD, partitions=T[:1], brokers=(3,)),
+        Wait(R.LOGS_NOT_TOLD, partitions=T, brokers=(1, 2, 3)),
+    ],
     R.LOG_DIR_MOVES_IN_FLIGHT: [
         Wait(R.LOG_DIR_MOVES_IN_FLIGHT, count=1, of=0),
         Wait(R.LOG_DIR_MOVES_IN_FLIGHT, count=4, of=2),

@@ -55,6 +55,16 @@ class BrokerLink:
             self._connect()
         return self.client
 
+    @property
+    def is_away(self) -> bool:
+        """Whether brokers are declared, and no connection works."""
+        return self.client is None and bool(self._problem)
+
+    def retry(self) -> None:
+        """Let the next `renew` connect, where no connection works: somebody has just started."""
+        if self.client is None:
+            self._next_s = self._clock()
+
     def waits(self) -> tuple[Wait, ...]:
         """Say why the brokers cannot be asked; empty if they can be."""
         if not self._problem:
@@ -102,6 +112,8 @@ class KeptSizes:
         completed = self._enrich(cluster)
         ended_s = self._clock()
         took_s = ended_s - began_s
-        self._until_s = ended_s + min(KEPT_MAX_S, max(KEPT_S, ASKING_SHARE * took_s))
+        is_whole = not any(broker.silent for broker in completed.brokers.values())
+        most_s = KEPT_MAX_S if is_whole else KEPT_S
+        self._until_s = ended_s + min(most_s, max(KEPT_S, ASKING_SHARE * took_s))
         self._known = cluster, client, completed
         return completed

@@ -1,7 +1,7 @@
 """Opens all that passes over one cluster need: its session, its brokers, the journal."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
@@ -9,6 +9,7 @@ from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.controller.loops.broker_link import BrokerLink, KeptSizes
+from poolkeeper.controller.loops.silent_brokers import SilentBrokers
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import Planner
@@ -106,11 +107,16 @@ def with_brokers(context: PassContext, link: BrokerLink) -> PassContext:
 
 def enrich_for(connections: ClusterConnections, link: BrokerLink) -> Enrich:
     """Return what adds sizes and rates to an observation; their sources may be away."""
+    silence = SilentBrokers()
 
     def enrich(cluster: Cluster) -> Cluster:
+        if silence.has_new(cluster):
+            link.retry()
+        silent: Collection[int] = cluster.brokers if link.is_away else ()
         if link.client is not None:
-            cluster = enrich_cluster(cluster, link.client, BROKERS_S).cluster
-        return connections.with_load(cluster)
+            found = enrich_cluster(cluster, link.client, BROKERS_S)
+            cluster, silent = found.cluster, found.sizes.silent
+        return connections.with_load(silence.marked(cluster, silent))
 
     return enrich
 

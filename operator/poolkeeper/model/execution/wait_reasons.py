@@ -252,6 +252,8 @@ class WaitReason(StrEnum):
     """`brokers`, no replicas of `partitions` yet, hold `count` bytes of it, its leader `of`."""
     LOG_OF_NEW_PARTITION = "LogOfNewPartition"
     """`brokers` hold `count` bytes of `partitions`, which are still to be created."""
+    LOGS_NOT_TOLD = "LogsNotTold"
+    """`brokers` have not told yet whether they hold logs of `partitions`; new replicas cut them."""
     LOG_DIRS_FULL = "LogDirsFull"
     """`brokers` have `count` bytes free; copies of `partitions` to them still need `of`."""
 

@@ -63,6 +63,16 @@ def test_who_is_away_is_told_and_looked_for_now_and_then() -> None:
     assert linked.link.waits() == ()
 
 
+def test_who_is_away_is_looked_for_at_once_when_a_broker_has_started() -> None:
+    client = Client()
+    linked = Linked(WRONG, client)
+    assert (linked.seen(0), linked.link.is_away) == ([None], True)
+    linked.link.retry()
+    assert (linked.seen(1), linked.link.is_away) == ([client], False)
+    linked.link.retry()
+    assert linked.seen(2) == [client]
+
+
 def test_who_is_refused_stays_until_another_connection_is_there() -> None:
     first, second = Client(), Client()
     linked = Linked(first, WRONG, second)
@@ -91,3 +101,4 @@ def test_none_is_declared() -> None:
     linked = Linked(None, None)
     assert linked.seen(0, RETRY_S) == [None, None]
     assert linked.link.waits() == ()
+    assert not linked.link.is_away

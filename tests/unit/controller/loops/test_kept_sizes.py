@@ -1,5 +1,7 @@
 """Sizes are asked for anew when anything was written, when others answer, and when they are old."""
 
+from dataclasses import replace
+
 from builders import cluster
 from poolkeeper.controller.loops.broker_link import (
     ASKING_SHARE,
@@ -58,3 +60,16 @@ def test_who_answers_slowly_is_asked_less_often_but_not_for_ever() -> None:
     assert asked.look(found, KEPT_MAX_S) == 3
     assert asked.look(found, KEPT_MAX_S - 1) == 3
     assert asked.look(found, 1) == 4
+
+
+def test_who_has_not_answered_is_asked_again_soon() -> None:
+    asked, found = Asked(takes_s=KEPT_S), cluster((1, 2))
+
+    def enrich(_: Cluster) -> Cluster:
+        asked.times += 1
+        asked.now_s += KEPT_S
+        (broker,) = cluster((asked.times,)).brokers.values()
+        return cluster([replace(broker, silent=asked.times == 1)])
+
+    asked.sizes = KeptSizes(enrich, asked.link, lambda: asked.now_s)
+    assert [asked.look(found, KEPT_S) for _ in range(3)] == [1, 2, 2]

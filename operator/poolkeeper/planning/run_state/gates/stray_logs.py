@@ -11,7 +11,8 @@ topics that were made after the backup.
 Bytes are all that can be compared. No broker tells the offsets of a log that is not its replica's.
 A stray log that is not larger loses nothing but what was lost when it was left. What only looks
 larger, since retention or compaction made the leader's smaller, waits as well, until a person has
-looked (`execution.remedies.overwriteLargerLogs`). Without `spec.brokers` nobody can be asked.
+looked (`execution.remedies.overwriteLargerLogs`). Without `spec.brokers` nobody can be asked. Who
+was asked and has not answered yet (`Broker.silent`) may hold such logs: that is waited for too.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +40,7 @@ def endangered_by_moves(
             continue
         added = set(move.path[at + 1]) - set(move.path[at])
         name = move.name
-        if waits := tuple(_larger(name, tuple(sorted(added)), cluster)):
+        if waits := tuple(_waits(name, tuple(sorted(added)), cluster)):
             found[m] = waits
     return found
 
@@ -54,7 +55,7 @@ def endangered_by_plan(
     for move in moves:
         visited = {broker for replicas in move.path[1:] for broker in replicas}
         added = tuple(sorted(visited - set(move.source)))
-        found += _larger(move.name, added, cluster)
+        found += _waits(move.name, added, cluster)
     for step in steps:
         if (wait := endangered_by_step(step, cluster, desired)) is not None:
             found.append(wait)
@@ -78,7 +79,10 @@ def by_broker(waits: Iterable[Wait]) -> tuple[Wait, ...]:
 
 
 def endangered_by_step(step: Step, cluster: Cluster, desired: Desired) -> Wait | None:
-    """Return the wait of a creation for the first log that exists already, on whichever broker."""
+    """Return the wait of a creation for the first log that exists already, on whichever broker.
+
+    Or for the brokers that have not told which logs they hold.
+    """
     if not isinstance(step, CreateTopic | AddPartitions) or not _are_guarded(cluster, desired):
         return None
     first = step.first if isinstance(step, AddPartitions) else 0
@@ -88,18 +92,28 @@ def endangered_by_step(step: Step, cluster: Cluster, desired: Desired) -> Wait |
             if (log := broker.stray_logs.get(name)) is not None:
                 held = WaitReason.LOG_OF_NEW_PARTITION
                 return Wait(held, partitions=(name,), brokers=(broker.id,), count=log.size_bytes)
-    return None
+    silent = tuple(sorted(broker.id for broker in cluster.brokers.values() if broker.silent))
+    if not silent:
+        return None
+    return _not_told(TopicPartition(step.topic, first), silent)
 
 
 def _are_guarded(cluster: Cluster, desired: Desired) -> bool:
     if desired.cluster.execution.remedies.overwrite_larger_logs:
         return False
-    return any(broker.stray_logs for broker in cluster.brokers.values())
+    return any(broker.stray_logs or broker.silent for broker in cluster.brokers.values())
 
 
-def _larger(name: TopicPartition, added: Replicas, cluster: Cluster) -> Iterator[Wait]:
+def _not_told(name: TopicPartition, brokers: Replicas) -> Wait:
+    return Wait(WaitReason.LOGS_NOT_TOLD, partitions=(name,), brokers=brokers)
+
+
+def _waits(name: TopicPartition, added: Replicas, cluster: Cluster) -> Iterator[Wait]:
     for id_ in added:
         broker = cluster.brokers.get(id_)
+        if broker is not None and broker.silent:
+            yield _not_told(name, (id_,))
+            continue
         log = None if broker is None else broker.stray_logs.get(name)
         if log is None or log.leader_bytes is None or log.size_bytes <= log.leader_bytes:
             continue

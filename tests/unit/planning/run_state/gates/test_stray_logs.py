@@ -82,6 +82,40 @@ def test_nothing_is_created_of_which_a_log_exists(
     assert stray_logs.endangered_by_step(step, live, wanted()) == (wait if held else None)
 
 
+def silenced(live: Cluster, *silent: int) -> Cluster:
+    brokers = {n: replace(each, silent=n in silent) for n, each in live.brokers.items()}
+    return replace(live, brokers=brokers)
+
+
+@pytest.mark.parametrize(
+    ("silent", "held"), [((3,), True), ((1, 2, 4), False)], ids=["a-target", "others"]
+)
+def test_a_target_that_has_not_told_its_logs_is_waited_for(
+    silent: tuple[int, ...], held: bool
+) -> None:
+    wait = Wait(R.LOGS_NOT_TOLD, partitions=(T0,), brokers=(3,))
+    live = silenced(cluster(), *silent)
+    found = stray_logs.endangered_by_moves((MOVE,), (0,), live, wanted())
+    assert found == ({0: (wait,)} if held else {})
+    assert stray_logs.endangered_by_moves((MOVE,), (0,), live, wanted(overwrite=True)) == {}
+
+
+def test_nothing_is_created_before_all_brokers_have_told_their_logs() -> None:
+    wait = Wait(R.LOGS_NOT_TOLD, partitions=(U0,), brokers=(3, 4))
+    live = silenced(cluster(), 4, 3)
+    assert stray_logs.endangered_by_step(CREATE, live, wanted()) == wait
+    assert stray_logs.endangered_by_step(ADD, live, wanted()) == replace(wait, partitions=(T1,))
+    assert stray_logs.endangered_by_step(DeleteTopic("t"), live, wanted()) is None
+    assert stray_logs.endangered_by_step(CREATE, live, wanted(overwrite=True)) is None
+
+
+def test_a_log_that_is_known_is_told_before_those_that_are_not() -> None:
+    live = silenced(cluster((2, U0, StrayLog(5))), 4)
+    found = stray_logs.endangered_by_step(CREATE, live, wanted())
+    assert found is not None
+    assert found.reason is R.LOG_OF_NEW_PARTITION
+
+
 def test_a_plan_is_told_with_one_wait_for_each_broker() -> None:
     other = builders.move("t", 1, (1, 2), (3, 4), bytes=10)
     live = cluster(

@@ -54,6 +54,16 @@ def elect_another(zookeeper: KazooClient) -> None:
     until(lambda: int(zookeeper.get("/controller_epoch")[0]) > epoch, "another controller")
 
 
+def put_back(sandbox: Sandbox, backup: Path) -> None:
+    """Stop everything, and put a backup in the place of what ZooKeeper holds."""
+    data = sandbox.transaction_log()
+    for broker in sandbox.spec.brokers:
+        sandbox.kill(broker.id)
+    sandbox.kill_zookeeper()
+    shutil.rmtree(data)
+    shutil.copytree(backup, data)
+
+
 @contextmanager
 def applying(folder: Path) -> Iterator[Executor]:
     words = command("apply", "--yes", "-f", folder)
@@ -106,16 +116,12 @@ def test_a_topic_that_the_backup_does_not_know_is_not_made_anew(
 ) -> None:
     """The brokers of the backup are registered right after the restore, and none of them lives."""
     sandbox, folder = fresh_kafka(version, brokers=3), tmp_path / "manifests"
-    data, backup, brokers = sandbox.transaction_log(), tmp_path / "backup", (1, 2, 3)
-    shutil.copytree(data, backup)
+    brokers, backup = (1, 2, 3), tmp_path / "backup"
+    shutil.copytree(sandbox.transaction_log(), backup)
     create(sandbox, "t", (1, 2))
     traffic.fill(sandbox.bootstrap, {"t": 1}, MIB)
     whole = held(sandbox, 2)
-    for broker in brokers:
-        sandbox.kill(broker)
-    sandbox.kill_zookeeper()
-    shutil.rmtree(data)
-    shutil.copytree(backup, data)
+    put_back(sandbox, backup)
     declare(folder, sandbox, {"p": {"brokers": {"ids": [*brokers]}}}, TOPICS_IN_P, **ALL_ALLOWED)
     with Executor.start(command("run", "-f", folder), tmp_path / "output") as executor:
         executor.await_said("no ZooKeeper answers")
@@ -126,6 +132,35 @@ def test_a_topic_that_the_backup_does_not_know_is_not_made_anew(
     with kazoo(sandbox.connect) as zookeeper:
         assert not zookeeper.exists("/brokers/topics/t")
     assert (held(sandbox, 1), held(sandbox, 2)) == (whole, whole)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_replica_is_added_before_brokers_tell_what_they_hold(
+    fresh_kafka, tmp_path: Path, version: str
+) -> None:
+    """By the backup all is well: brokers 1 and 2 are in sync. Neither lives, nor has a log."""
+    sandbox, folder = fresh_kafka(version, brokers=4), tmp_path / "manifests"
+    backup, execution = tmp_path / "backup", {"throttle": {"mode": "None"}}
+    create(sandbox, "t", (1, 2))
+    traffic.fill(sandbox.bootstrap, {"t": 1}, MIB)
+    shutil.copytree(sandbox.transaction_log(), backup)
+    with kazoo(sandbox.connect) as zookeeper:
+        entry = {"topic": "t", "partition": 0, "replicas": [3, 4]}
+        zookeeper.create(REQUEST, json.dumps({"version": 1, "partitions": [entry]}).encode())
+        until(lambda: not zookeeper.exists(REQUEST), "t-0 is moved")
+        until(lambda: held(sandbox, 1) is None and held(sandbox, 2) is None, "its logs are gone")
+    whole = held(sandbox, 3)
+    put_back(sandbox, backup)
+    declare(folder, sandbox, POOLS, TOPICS, execution=execution, **ALL_ALLOWED)
+    with Executor.start(command("run", "-f", folder), tmp_path / "output") as executor:
+        executor.await_said("no ZooKeeper answers")
+        sandbox.start_zookeeper()
+        executor.await_said("moving: 0 of 1 move")
+        for broker in (1, 2, 3, 4):
+            sandbox.start_broker(broker)
+        executor.await_said("of t-0, and the leader 0 B: a replica there would be cut")
+    assert assignment(sandbox, "t") == [(1, 2)]
+    assert (held(sandbox, 3), held(sandbox, 4)) == (whole, whole)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -140,6 +140,10 @@ def test_a_cluster_at_the_root_is_suggested_and_found() -> None:
     with Sandbox.start(SandboxSpec()) as sandbox:
         client = KazooClient(sandbox.zookeeper)
         client.start()
+        client.ensure_path("/emptied/brokers/ids")
+        with pytest.raises(Unavailable, match=r"it has no /brokers/topics$"):
+            Session.open(f"{sandbox.zookeeper}/emptied", deadline_s=DEADLINE_S)
+        client.delete("/emptied", recursive=True)
         client.ensure_path("/brokers/ids")
         client.ensure_path("/brokers/topics")
         client.stop()

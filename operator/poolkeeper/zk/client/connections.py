@@ -263,17 +263,21 @@ class Connector:
         return f"{address.chroot or '/'} at {address.servers} is no Kafka cluster: {problem}{hint}"
 
     def _chroots_of_kafka(self, address: Address) -> tuple[str, ...]:
-        """Return the chroots of these servers, at most one level deep, that hold a cluster."""
+        """Return other chroots of these servers, at most one level deep, that hold a cluster."""
         above = self.connect(Address(address.servers, ""))
         try:
             names = above.client.get_children_async("/").get(True, self.deadline_s)
             chroots = ["", *(f"/{name}" for name in sorted(names)[:_SUGGESTIONS_MAX])]
+            ask, nodes = above.client.exists_async, (znodes.BROKER_IDS, znodes.TOPICS)
             asked = [
-                (chroot, above.client.exists_async(chroot + znodes.BROKER_IDS))
+                (chroot, [ask(chroot + node) for node in nodes])
                 for chroot in chroots
+                if chroot != address.chroot
             ]
             return tuple(
-                chroot or "/" for chroot, result in asked if result.get(True, self.deadline_s)
+                chroot or "/"
+                for chroot, results in asked
+                if all([result.get(True, self.deadline_s) for result in results])
             )
         except (KazooException, KazooTimeoutError):
             return ()  # a hint that cannot be given; what is wrong is known already

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from poolkeeper.cli.input import supposed_groups
 from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.cli.input.clusters.targets import Target
-from poolkeeper.errors import BrokersUnreachable, Unavailable
+from poolkeeper.errors import BrokersUnreachable, Refused, Unavailable
 from poolkeeper.model.topology import Cluster
 from poolkeeper.studies.group_events import StudiedGroup
 from poolkeeper.studies.planned_groups import GroupBefore
@@ -27,7 +27,7 @@ def read_groups(
         for name in dict.fromkeys(names):
             try:
                 told = client.consumer_group(name)
-            except Unavailable as error:
+            except (Refused, Unavailable) as error:
                 warnings.append(str(error))
                 continue
             if not told.members:

@@ -13,11 +13,15 @@ from kafka.admin import KafkaAdminClient
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
     JoinGroupRequest,
+    OffsetCommitRequest,
     SyncGroupRequest,
 )
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from conditions import until
+from poolkeeper.algorithms.groups import offsets_partition
+from poolkeeper.brokers import group_leaders
+from poolkeeper.brokers.group_leaders import GroupLeaders
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.sandbox import Sandbox
@@ -109,6 +113,24 @@ class Member:
         )
         assert told.error_code == 0
 
+    def commit(self, topic: str, partitions: int) -> None:
+        kind = OffsetCommitRequest.OffsetCommitRequestTopic
+        part = kind.OffsetCommitRequestPartition
+        told = self._send(
+            OffsetCommitRequest,
+            generation_id_or_member_epoch=self.generation,
+            topics=[
+                kind(
+                    name=topic,
+                    partitions=[
+                        part(partition_index=number, committed_offset=0, committed_metadata="")
+                        for number in range(partitions)
+                    ],
+                )
+            ],
+        )
+        assert {part.error_code for each in told.topics for part in each.partitions} == {0}
+
     def is_there(self) -> bool:
         return self._send(HeartbeatRequest, generation_id=self.generation).error_code == 0
 
@@ -178,3 +200,13 @@ def test_a_group_that_rebalances_is_not_one_without_members(sandbox, brokers, me
         brokers.consumer_group(first.group)
     first.join()
     joins.join(JOIN_WAIT_S)
+
+
+def test_the_leader_is_found_below_a_thousand_commits(brokers, member) -> None:
+    reader = member("consumer", subscription(TOPIC))
+    reader.join()
+    reader.sync(b"")
+    for _ in range(2 + 2 * group_leaders.BLOCK_OFFSETS // PARTITIONS):
+        reader.commit(TOPIC, PARTITIONS)
+    found = brokers.group_leaders({offsets_partition(reader.group, 1): [reader.group]})
+    assert found == GroupLeaders({reader.group: reader.id})

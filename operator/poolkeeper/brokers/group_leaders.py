@@ -149,6 +149,8 @@ class _BackwardRead:
         consumer = self._consumer
         reading = {each for each, start in starts.items() if start < ends[each]}
         consumer.assign(sorted(reading))
+        # A partition that stays assigned stays paused, as the block before has left it.
+        consumer.resume(*reading)
         for each in reading:
             consumer.seek(each, starts[each])
         found: defaultdict[KafkaPartition, dict[str, bytes | None]] = defaultdict(dict)

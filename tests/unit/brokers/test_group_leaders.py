@@ -56,12 +56,16 @@ def test_a_record_that_tells_nothing(body) -> None:
 
 
 class FakeConsumer:
-    """The records of partitions; offsets without one are those that compaction removed."""
+    """The records of partitions; offsets without one are those that compaction removed.
+
+    A partition that stays assigned stays paused, as with the library's.
+    """
 
     def __init__(self, records: dict[int, list[Record]], first: int, end: int) -> None:
         self.records, self.first, self.end = records, first, end
         self.read: list[int] = []
         self.places: dict[KafkaPartition, int] = {}
+        self.paused: set[KafkaPartition] = set()
 
     def beginning_offsets(self, partitions, timeout_ms):
         return dict.fromkeys(partitions, self.first)
@@ -70,14 +74,18 @@ class FakeConsumer:
         return dict.fromkeys(partitions, self.end)
 
     def assign(self, partitions):
-        self.places = dict.fromkeys(partitions, 0)
+        self.places = {each: self.places.get(each, 0) for each in partitions}
+        self.paused.intersection_update(partitions)
 
     def seek(self, partition, offset):
         self.places[partition] = offset
         self.read.append(offset)
 
     def pause(self, partition):
-        del self.places[partition]
+        self.paused.add(partition)
+
+    def resume(self, *partitions):
+        self.paused.difference_update(partitions)
 
     def position(self, partition, timeout_ms):
         return self.places[partition]
@@ -85,6 +93,8 @@ class FakeConsumer:
     def poll(self, timeout_ms, max_records):
         found = {}
         for partition, place in self.places.items():
+            if partition in self.paused:
+                continue
             found[partition] = [
                 each for each in self.records[partition.partition] if each.offset >= place
             ]

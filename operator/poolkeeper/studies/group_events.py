@@ -6,7 +6,7 @@ pool keeps its partitions; only the racks of their replicas change, and only ass
 racks notice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import TypeAlias
 
@@ -21,22 +21,24 @@ PartitionRacks: TypeAlias = tuple[tuple[str, ...], ...]
 
 @frozen
 class MemberLeaves:
-    """A member stops, in an orderly way or not."""
+    """A member stops, in an orderly way or not; `called`: by people, where that is not its id."""
 
     member: str
+    called: str = ""
 
     def __str__(self) -> str:
-        return f"{self.member} leaves"
+        return f"{self.called or self.member} leaves"
 
 
 @frozen
 class MemberReturns:
-    """A member that left is started again."""
+    """A member that left is started again; `called` as of `MemberLeaves`."""
 
     member: str
+    called: str = ""
 
     def __str__(self) -> str:
-        return f"{self.member} returns"
+        return f"{self.called or self.member} returns"
 
 
 @frozen
@@ -113,6 +115,18 @@ def after_event(group: StudiedGroup, event: GroupEvent) -> StudiedGroup:
             return replace(group, topics={**group.topics, topic: moved})
         case PlanCarriedOut(topics):
             return replace(group, topics=topics)
+
+
+def placed_topic(lists: Iterable[Iterable[int]], racks: Mapping[int, str | None]) -> GroupTopic:
+    """A topic whose partitions have these replicas, by the racks of brokers.
+
+    Members see no rack of a broker that is gone, or has none; those of the others count.
+    """
+    found = tuple(
+        tuple(rack for broker in replicas if (rack := racks.get(broker)) is not None)
+        for replicas in lists
+    )
+    return GroupTopic(len(found), found if any(found) else None)
 
 
 def repeat_racks(racks: PartitionRacks | None, partitions: int) -> PartitionRacks | None:

@@ -17,7 +17,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.progress.after_plan import after_plan
 from poolkeeper.studies import group_rebalances
 from poolkeeper.studies.consumer_study import StudyInput, measured_rates, study
-from poolkeeper.studies.group_events import PlanCarriedOut, StudiedGroup, after_event
+from poolkeeper.studies.group_events import PlanCarriedOut, StudiedGroup, after_event, placed_topic
 from poolkeeper.studies.study_names import member_labels
 
 
@@ -65,23 +65,10 @@ def planned_groups(
     placed = dict(after_plan(plan, cluster)) if groups else {}
     racks = {id_: broker.rack for id_, broker in cluster.brokers.items()}
     topics = {
-        name: GroupTopic(len(parts), _racks([p.replicas for p in parts], racks))
+        name: placed_topic((part.replicas for part in parts), racks)
         for name, parts in placed.items()
     }
     return tuple(_planned(name, each, topics, cluster) for name, each in sorted(groups.items()))
-
-
-def _racks(
-    lists: Sequence[Sequence[int]], racks: Mapping[int, str | None]
-) -> tuple[tuple[str, ...], ...] | None:
-    """The racks of each partition's replicas; None if one of them is not known."""
-    found = []
-    for replicas in lists:
-        known = [rack for id_ in replicas if (rack := racks.get(id_)) is not None]
-        if len(known) != len(replicas):
-            return None
-        found.append(tuple(known))
-    return tuple(found) or None
 
 
 def _planned(

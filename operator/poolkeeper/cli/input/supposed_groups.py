@@ -30,6 +30,7 @@ from poolkeeper.studies.group_events import (
     StudiedGroup,
     TopicMoves,
     after_event,
+    placed_topic,
     repeat_racks,
 )
 from poolkeeper.text import few
@@ -207,18 +208,9 @@ def topics_read(
 
 
 def observed_topic(topic: Topic, cluster: Cluster) -> GroupTopic:
-    """A topic with the racks of its replicas, if all of its brokers tell theirs."""
-    racks = tuple(
-        tuple(_rack(cluster, id_) for id_ in partition.replicas) for partition in topic.partitions
-    )
-    known = all(rack is not None for each in racks for rack in each)
-    sets = tuple(tuple(rack for rack in each if rack is not None) for each in racks)
-    return GroupTopic(len(topic.partitions), sets if known and sets else None)
-
-
-def _rack(cluster: Cluster, broker: int) -> str | None:
-    found = cluster.brokers.get(broker)
-    return None if found is None else found.rack
+    """A topic with the racks of its replicas."""
+    racks = {id_: broker.rack for id_, broker in cluster.brokers.items()}
+    return placed_topic((partition.replicas for partition in topic.partitions), racks)
 
 
 def _racks(word: str) -> PartitionRacks:
@@ -233,9 +225,9 @@ def _event(
     name: str, word: str, group: StudiedGroup, move_to_pool: MoveToPool | None
 ) -> GroupEvent:
     if name == "leave":
-        return MemberLeaves(member_named(word, [each.id for each in group.members]))
+        return MemberLeaves(member_named(word, [each.id for each in group.members]), word)
     if name == "back":
-        return MemberReturns(member_named(word, list(group.away)))
+        return MemberReturns(member_named(word, list(group.away)), word)
     topic, _, rest = word.partition(":")
     if name == "add_partitions":
         if not re.fullmatch("[0-9]{1,9}", rest) or int(rest) > PARTITIONS_MAX:

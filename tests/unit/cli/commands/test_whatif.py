@@ -284,13 +284,37 @@ def test_a_page_loads_nothing_and_holds_hostile_names(run, tmp_path):
     assert without_times[0].count("<svg") == 5
 
 
-def test_a_broker_without_a_rack_makes_racks_unknown(run, tmp_path):
+@pytest.mark.parametrize("brokers", [{1: "a", 2: "b"}, {1: "a", 2: "b", 3: None}])
+def test_racks_count_beside_a_replica_without_one(run, tmp_path, brokers):
+    """Broker 3 is gone, or has no rack: Kafka's clients leave it out, and match the others."""
     file = tmp_path / "s.json"
-    snapshots.write(file, cluster([Broker(1, "a"), Broker(2)], topic("t", (1, 2), (2, 1))))
+    live = [Broker(id_, rack) for id_, rack in brokers.items()]
+    snapshots.write(file, cluster(live, topic("t", (3, 2), (3, 1), (1, 2), (2, 3))))
+    members = ("--member", "C0@a:t", "--member", "C1@b:t", "--assignor", "range")
+    code, out, _ = run("consumers", "--snapshot", file, *members, "--output", "json")
+    assert code == 0
+    (start,) = json.loads(out)["assignors"][0]["events"]
+    assert start["assignment"] == {"C0": [["t", 1], ["t", 2]], "C1": [["t", 0], ["t", 3]]}
+    assert start["inTheRack"] == 4
+
+
+def test_where_no_broker_has_a_rack_racks_are_unknown(run, tmp_path):
+    file = tmp_path / "s.json"
+    snapshots.write(file, cluster([Broker(1), Broker(2)], topic("t", (1, 2), (2, 1))))
     words = ("consumers", "--snapshot", file, "--member", "C0@a:t", "--assignor", "range")
     code, out, _ = run(*words, "--output", "json")
     assert code == 0
     assert json.loads(out)["assignors"][0]["events"][0]["inTheRack"] is None
+
+
+def test_an_event_calls_a_member_as_the_command_line_does(run):
+    id_ = "c1-359e5b74-873f-47c9-abcd-cc762ee3256e"
+    words = ("consumers", "--topic", "t:2", "--member", f"{id_}:t", "--member", "c2:t")
+    code, out, _ = run(*words, "--leave", "c1", "--return", "c1", "--assignor", "range")
+    assert code == 0
+    assert "c1 leaves" in out
+    assert "c1 returns" in out
+    assert id_ not in out
 
 
 def test_no_share_of_keys_is_rounded_to_all_of_them(run) -> None:

@@ -14,6 +14,8 @@ it is missed itself. Where a live replica is in sync, the end is the same. Where
 member of the in-sync replicas stays listed. Which one that will be cannot be known before, so all
 that were in sync are in `isr`: any of them may be the one that must come back.
 
+A replica in a log directory that failed is not live, though its broker is: nobody elects it.
+
 Not studied: topics that are being deleted, as they have no elections. A partition of which leader
 or in-sync replicas are unknown counts as led by its first live replica and wholly in sync.
 """
@@ -27,6 +29,7 @@ from typing import NamedTuple
 from poolkeeper.algorithms import elections
 from poolkeeper.frozen import frozen
 from poolkeeper.model.topology import Broker, Cluster, Partition, Replicas, Topic, TopicPartition
+from poolkeeper.planning.problem.offline_replicas import brokers_with_failures, offline_on
 from poolkeeper.studies.controller_times import ControllerTimes, controller_times
 from poolkeeper.studies.loss_settings import LossSettings, SettingSource
 
@@ -129,11 +132,13 @@ def lose(cluster: Cluster, lost: Collection[int], settings: LossSettings) -> Bro
     counted = _Counted()
     found: list[LostPartition] = []
     gone = frozenset(lost)
+    failing = brokers_with_failures(cluster)
     for topic in _studied(cluster):
         counted.add_topic(topic, settings)
         rules = _LossRules(topic.name, settings.min_isr(topic)[0], settings.unclean(topic)[0])
         for partition in topic.partitions:
-            after = _after(rules, partition, cluster.brokers.keys(), live)
+            offline = offline_on(partition, failing) if failing else ()
+            after = _after(rules, partition, cluster.brokers.keys(), live.difference(offline))
             counted.add(partition, after)
             if not gone.isdisjoint(partition.replicas):
                 found.append(after)

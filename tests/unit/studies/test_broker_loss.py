@@ -88,6 +88,20 @@ def test_a_partition(
     assert (after.fate, after.leader, after.isr, after.below_min_isr, after.rescuer) == expected
 
 
+@pytest.mark.parametrize(("config", "fate"), [({}, "rescued"), (UNCLEAN, "elected")])
+def test_nobody_elects_a_replica_in_a_log_directory_that_failed(config, fate) -> None:
+    """As broker 3 lives, and holds another directory; replica 2 is whole."""
+    brokers = [Broker(1), Broker(2), Broker(3, failed_log_dirs={"/d1": "storage error"})]
+    held = partition(0, 3, 1, 2, isr=(1,), leader=1, log_dirs={1: "/d0", 2: "/d0"})
+    seen = cluster(brokers, topic("t", held, config=config))
+    (after,) = lose(seen, [1], settings_of(seen)).partitions
+    assert (after.rescuer, after.leader) == ((2, -1) if fate == "rescued" else (None, 2))
+    alone = partition(0, 3, 1, isr=(1,), leader=1, log_dirs={1: "/d0"})
+    seen = cluster(brokers, topic("t", alone, config=config))
+    (after,) = lose(seen, [1], settings_of(seen)).partitions
+    assert (after.fate, after.rescuer, after.leader) == (PartitionFate.OFFLINE, None, -1)
+
+
 @pytest.mark.parametrize(
     ("before", "config", "lost", "pause_s"),
     [

@@ -99,7 +99,7 @@ def _row(each: LostPartition, *, is_offline: bool) -> tuple[str, ...]:
 def _rescue(offline: Sequence[LostPartition]) -> str:
     helped = [each for each in offline if each.rescuer is not None]
     if not helped:
-        return "No election helps: no live broker has a replica of them."
+        return "No election helps: no other replica of them is live."
     known = [each.size_bytes for each in helped if each.size_bytes is not None]
     most = f", at most {size(sum(known))}" if len(known) == len(helped) and known else ""
     return (

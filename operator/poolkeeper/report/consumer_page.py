@@ -13,6 +13,7 @@ from poolkeeper.studies.study_names import (
     named_partitions,
     shown_change,
     shown_load,
+    static_members_note,
 )
 from poolkeeper.text import count, percent
 
@@ -54,7 +55,7 @@ def document(study: ConsumerStudy) -> Report:
         Section(
             "With each assignor", pictures=tuple(group_picture(study, c) for c in study.courses)
         ),
-        Section("What it costs", _failures(study), tables=costs + changes),
+        Section("What it costs", _notes(study), tables=costs + changes),
         Section("Who reads what", tables=owned, folded="The assignments"),
     ]
     return Report("What happens to a consumer group", lead, tuple(_tiles(study)), tuple(sections))
@@ -82,12 +83,14 @@ def _tiles(study: ConsumerStudy) -> Iterator[Tile]:
         yield Tile(f"{reshuffled:,}", label, "" if reshuffled else "good")
 
 
-def _failures(study: ConsumerStudy) -> tuple[str, ...]:
-    return tuple(
+def _notes(study: ConsumerStudy) -> tuple[str, ...]:
+    failures = (
         f"{ASSIGNOR_NAMES[course.assignor]}: Kafka's assignor fails: {course.failure}"
         for course in study.courses
         if course.failure
     )
+    note = static_members_note(study)
+    return (*failures, *((note,) if note else ()))
 
 
 def _costs(study: ConsumerStudy) -> Iterator[Row]:

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 from poolkeeper.algorithms.assignors.group import Assignor
 from poolkeeper.studies.consumer_study import ConsumerStudy
+from poolkeeper.studies.group_events import MemberLeaves
 from poolkeeper.studies.group_rebalances import GroupPartition
-from poolkeeper.text import size
+from poolkeeper.text import few, size
 
 ASSIGNOR_NAMES: Mapping[Assignor, str] = {
     Assignor.RANGE: "range",
@@ -17,6 +18,8 @@ ASSIGNOR_NAMES: Mapping[Assignor, str] = {
     Assignor.COOPERATIVE_STICKY: "cooperative sticky",
     Assignor.STICKY_2_2: "sticky of 2.2",
 }
+NAMES_MAX = 10
+"""The most members that a sentence names."""
 _RANDOM_PART = re.compile(r"-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """What a broker adds to the client id of a member."""
 
@@ -27,6 +30,20 @@ def member_labels(study: ConsumerStudy) -> dict[str, str]:
     short = {id_: _RANDOM_PART.sub("", id_) for id_ in ids}
     taken = Counter(short.values())
     return {id_: name if taken[name] == 1 else id_ for id_, name in short.items()}
+
+
+def static_members_note(study: ConsumerStudy) -> str:
+    """What an event leaves out where static members leave; empty where none does."""
+    static = {member.id for member in study.group.members if member.instance_id is not None}
+    leaving = [e.member for e in study.events if isinstance(e, MemberLeaves) and e.member in static]
+    if not leaving:
+        return ""
+    labels = member_labels(study)
+    names = few((labels[id_] for id_ in dict.fromkeys(leaving)), NAMES_MAX)
+    return (
+        f"Static members leave when they have been away for session.timeout.ms, not when they stop"
+        f" ({names}): back by then, they read on what they had, and nothing changes hands."
+    )
 
 
 def named_partitions(partitions: Iterable[GroupPartition]) -> str:

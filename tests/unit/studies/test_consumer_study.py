@@ -20,7 +20,12 @@ from poolkeeper.studies.group_events import (
     after_event,
 )
 from poolkeeper.studies.group_rebalances import is_eager, owners_of
-from poolkeeper.studies.study_names import member_labels, named_partitions, shown_load
+from poolkeeper.studies.study_names import (
+    member_labels,
+    named_partitions,
+    shown_load,
+    static_members_note,
+)
 
 ARTICLE = StudiedGroup(
     {"t0": GroupTopic(4), "t1": GroupTopic(4), "t2": GroupTopic(5)},
@@ -320,3 +325,15 @@ def test_names() -> None:
     assert list(member_labels(short).values()) == ["C1", "C2"]
     long = study(StudyInput(StudiedGroup({"t": GroupTopic(1)}, twice)))
     assert list(member_labels(long).values()) == [f"C1{uuid}", "C2", f"C1{uuid[:-1]}0"]
+
+
+def test_a_static_member_that_leaves_is_told() -> None:
+    members = (
+        GroupMember("i1-359e5b74-873f-47c9-abcd-cc762ee3256e", "i1", topics=("t0",)),
+        GroupMember("c", topics=("t0",)),
+    )
+    group = StudiedGroup({"t0": GroupTopic(4)}, members)
+    static, dynamic = MemberLeaves(members[0].id), MemberLeaves("c")
+    told = static_members_note(study(StudyInput(group, [static, MemberReturns(static.member)])))
+    assert "(i1): back by then, they read on what they had" in told
+    assert static_members_note(study(StudyInput(group, [dynamic]))) == ""

@@ -12,6 +12,7 @@ from poolkeeper.studies.study_names import (
     named_partitions,
     shown_change,
     shown_load,
+    static_members_note,
 )
 from poolkeeper.text import count, more, percent
 
@@ -38,6 +39,8 @@ def lines(study: ConsumerStudy, ink: Ink) -> Iterator[str]:
         yield ""
         yield ink.bold("What it costs")
         yield from ink.table(list(_costs(study)), names=2)
+        if note := static_members_note(study):
+            yield from ink.folded(note)
     for course in study.courses:
         if course.failure:
             yield f"{ASSIGNOR_NAMES[course.assignor]}: Kafka's assignor fails: {course.failure}"
@@ -135,7 +138,8 @@ def as_data(study: ConsumerStudy) -> dict[str, object]:
     return {
         "topics": {name: topic.partitions for name, topic in sorted(study.group.topics.items())},
         "members": [
-            {"id": m.id, "rack": m.rack, "topics": list(m.topics)} for m in study.group.members
+            {"id": m.id, "instance": m.instance_id, "rack": m.rack, "topics": list(m.topics)}
+            for m in study.group.members
         ],
         "loads": "bytesPerSecond" if study.measured else "partitions",
         "assignors": [_course_data(course) for course in study.courses],

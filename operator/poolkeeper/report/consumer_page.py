@@ -11,6 +11,7 @@ from poolkeeper.studies.study_names import (
     ASSIGNOR_NAMES,
     member_labels,
     named_partitions,
+    own_assignor_note,
     shown_change,
     shown_load,
     static_members_note,
@@ -41,6 +42,7 @@ def document(study: ConsumerStudy) -> Report:
         f" {count(len(group.read), 'topic')}. Loads are {unit}. The width of a rebalance says"
         " nothing of how long it takes."
     )
+    lead = " ".join(filter(None, (lead, own_assignor_note(study))))
     costs = table("What each event costs", _COLUMNS, _costs(study), ROWS_MAX, "event")
     changes = table(
         "What each member gains or loses",

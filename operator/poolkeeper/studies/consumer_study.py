@@ -102,12 +102,16 @@ class AssignorCourse:
 
 @frozen
 class ConsumerStudy:
-    """All courses. `measured`: loads are bytes per second, else they are partitions."""
+    """All courses. `measured`: loads are bytes per second, else they are partitions.
+
+    `own`: the assignors that a live group may have, as in `StudyInput`.
+    """
 
     group: StudiedGroup
     events: tuple[GroupEvent, ...]
     courses: tuple[AssignorCourse, ...]
     measured: bool
+    own: tuple[Assignor, ...] | None = None
 
 
 @frozen
@@ -115,7 +119,8 @@ class StudyInput:
     """A group, what happens to it, and what is known of it.
 
     `rates`: bytes per second of partitions; used if those of all are there. `observed`: who reads
-    what now, with the assignors that the group may have: their courses start from that.
+    what now, with the assignors that the group may have: their courses start from that. `own`:
+    these assignors of a live group, none if it has one that is not studied; None: it is supposed.
     """
 
     group: StudiedGroup
@@ -123,6 +128,7 @@ class StudyInput:
     assignors: Sequence[Assignor] = tuple(Assignor)
     rates: Mapping[GroupPartition, float] = field(default_factory=dict)
     observed: tuple[Collection[Assignor], Assignment] | None = None
+    own: tuple[Assignor, ...] | None = None
 
 
 def measured_rates(cluster: Cluster) -> dict[GroupPartition, float]:
@@ -148,7 +154,7 @@ def study(given: StudyInput, timer: Timer = time.process_time) -> ConsumerStudy:
     measured = bool(partitions) and partitions <= given.rates.keys()
     rates = given.rates if measured else {}
     courses = tuple(_course(assignor, given, groups, rates, timer) for assignor in given.assignors)
-    return ConsumerStudy(given.group, tuple(given.events), courses, measured)
+    return ConsumerStudy(given.group, tuple(given.events), courses, measured, given.own)
 
 
 def _course(

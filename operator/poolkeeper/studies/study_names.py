@@ -32,6 +32,18 @@ def member_labels(study: ConsumerStudy) -> dict[str, str]:
     return {id_: name if taken[name] == 1 else id_ for id_, name in short.items()}
 
 
+def own_assignor_note(study: ConsumerStudy) -> str:
+    """Which assignor a live group has; empty for a group that is supposed."""
+    if study.own is None:
+        return ""
+    if not study.own:
+        return (
+            "The group's own assignor is none of those studied: what it does is not known, and they"
+            " begin anew, not with what its members read now."
+        )
+    return f"The group's own assignor is {' or '.join(ASSIGNOR_NAMES[each] for each in study.own)}."
+
+
 def static_members_note(study: ConsumerStudy) -> str:
     """What an event leaves out where static members leave; empty where none does."""
     static = {member.id for member in study.group.members if member.instance_id is not None}

@@ -23,6 +23,7 @@ from poolkeeper.studies.group_rebalances import is_eager, owners_of
 from poolkeeper.studies.study_names import (
     member_labels,
     named_partitions,
+    own_assignor_note,
     shown_load,
     static_members_note,
 )
@@ -337,3 +338,21 @@ def test_a_static_member_that_leaves_is_told() -> None:
     told = static_members_note(study(StudyInput(group, [static, MemberReturns(static.member)])))
     assert "(i1): back by then, they read on what they had" in told
     assert static_members_note(study(StudyInput(group, [dynamic]))) == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        (None, ""),
+        ((Assignor.RANGE,), "The group's own assignor is range."),
+        (
+            (Assignor.STICKY, Assignor.STICKY_2_2),
+            "The group's own assignor is sticky or sticky of 2.2.",
+        ),
+        ((), "The group's own assignor is none of those studied: what it does is not known,"),
+    ],
+)
+def test_the_assignor_of_a_live_group_is_named(own, told) -> None:
+    note = own_assignor_note(study(StudyInput(ARTICLE, own=own)))
+    assert note.startswith(told)
+    assert bool(note) is bool(told)

@@ -106,7 +106,8 @@ def consumers(
     if observed is not None and observed.assignment and not words.members:
         start = (observed.assignors, observed.assignment)
     rates = {} if cluster is None else consumer_study.measured_rates(cluster)
-    study = consumer_study.study(StudyInput(asked, events, assignors, rates, start))
+    own = None if observed is None else observed.assignors
+    study = consumer_study.study(StudyInput(asked, events, assignors, rates, start, own))
     printing.warn(() if found is None else found.warnings)
     _show(study, output, out)
 

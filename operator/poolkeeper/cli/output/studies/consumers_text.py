@@ -10,6 +10,7 @@ from poolkeeper.studies.study_names import (
     ASSIGNOR_NAMES,
     member_labels,
     named_partitions,
+    own_assignor_note,
     shown_change,
     shown_load,
     static_members_note,
@@ -56,7 +57,8 @@ def _head(study: ConsumerStudy, labels: dict[str, str]) -> str:
     if len(group.members) <= MEMBERS_MAX:
         members = ", ".join(f"{labels[m.id]} ({' '.join(m.topics)})" for m in group.members)
     verb = "reads" if len(group.members) == 1 else "read"
-    return f"{members} {verb} {count(partitions, 'partition')}: {topics}. Loads are {unit}."
+    told = f"{members} {verb} {count(partitions, 'partition')}: {topics}. Loads are {unit}."
+    return " ".join(filter(None, (told, own_assignor_note(study))))
 
 
 def _ownership(study: ConsumerStudy, labels: dict[str, str]) -> Iterator[tuple[str, ...]]:
@@ -142,6 +144,7 @@ def as_data(study: ConsumerStudy) -> dict[str, object]:
             for m in study.group.members
         ],
         "loads": "bytesPerSecond" if study.measured else "partitions",
+        "ownAssignors": None if study.own is None else [each.value for each in study.own],
         "assignors": [_course_data(course) for course in study.courses],
     }
 

@@ -201,10 +201,13 @@ class _Moment:
         self._rates = _rates_of(group, measured, rates)
 
     def load(self, partitions: Collection[GroupPartition]) -> float:
-        """The load of partitions; without any rates how many there are."""
+        """The load of partitions; without any rates how many there are.
+
+        Members of a live group may still have partitions that are gone: those have no rate.
+        """
         if not self._rates:
             return float(len(partitions))
-        return sum(self._rates[each] for each in partitions)
+        return sum(self._rates.get(each, 0.0) for each in partitions)
 
     def loads(self) -> dict[str, float]:
         """The load of each member."""
@@ -266,5 +269,5 @@ def _local(group: StudiedGroup, assignment: Assignment) -> int | None:
         for member, partitions in assignment.items()
         if member in racks
         for topic, number in partitions
-        if topic in known
+        if topic in known and number < len(known[topic])
     )

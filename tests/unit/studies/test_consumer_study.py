@@ -356,3 +356,17 @@ def test_the_assignor_of_a_live_group_is_named(own, told) -> None:
     note = own_assignor_note(study(StudyInput(ARTICLE, own=own)))
     assert note.startswith(told)
     assert bool(note) is bool(told)
+
+
+def test_a_live_group_reads_partitions_that_are_gone() -> None:
+    """Members hear minutes later that a topic was deleted, or made anew with fewer partitions."""
+    group = StudiedGroup(
+        {"t": GroupTopic(2, (("a",), ("b",)))}, (GroupMember("c", rack="a", topics=("t", "gone")),)
+    )
+    now = {"c": [("t", 0), ("t", 1), ("t", 2), ("gone", 0)]}
+    rates = {("t", 0): 10.0, ("t", 1): 20.0}
+    events = (PartitionsAdded("t", 3),)
+    given = StudyInput(group, events, [Assignor.RANGE], rates, ((Assignor.RANGE,), now))
+    (found,) = study(given).courses
+    assert [each.rates["c"] for each in found.outcomes] == [30.0, 30.0]
+    assert [each.local for each in found.outcomes] == [1, 2]

@@ -14,6 +14,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from conditions import until
+from poolkeeper.brokers.consumer_groups import GroupMembers
 from poolkeeper.brokers.group_leaders import GroupLeaders
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.errors import Unavailable
@@ -82,7 +83,7 @@ def test_the_rights_on_the_page_are_enough(guarded: Sandbox, topic_name: str) ->
 
         def groups_are_told() -> bool:
             with contextlib.suppress(Unavailable):  # the first question makes the topic of groups
-                return brokers.group_members(["g"]) == {"g": ()}
+                return brokers.group_members(["g"]).members == {"g": ()}
             return False
 
         sizes = brokers.sizes((1,))
@@ -96,7 +97,7 @@ def test_the_rights_on_the_page_are_enough(guarded: Sandbox, topic_name: str) ->
         checks = ConfigCheck(topic_name, BAD), ConfigCheck(new, BAD, LISTS)
         assert set(brokers.refused_configs(checks, 30)) == {topic_name, new}
         until(groups_are_told, "the group is told of", 30)
-        assert brokers.group_members() == {}
+        assert brokers.group_members() == GroupMembers({})
         assert brokers.group_leaders({0: ["g"]}) == GroupLeaders({})
 
 

@@ -132,7 +132,7 @@ def listed_group(brokers: BrokerClient, sandbox: Sandbox, group: str) -> ListedG
     partitions = len(seen(sandbox, OFFSETS_TOPIC).topics[OFFSETS_TOPIC].partitions)
     found = brokers.group_leaders({offsets_partition(group, partitions): [group]})
     assert not found.unknown
-    return ListedGroup(brokers.group_members([group])[group], found.leaders[group])
+    return ListedGroup(brokers.group_members([group]).members[group], found.leaders[group])
 
 
 def whatif(sandbox: Sandbox, *words: str) -> Mapping[str, Any]:

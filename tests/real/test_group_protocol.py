@@ -3,6 +3,8 @@
 A member joins by requests of its own, as the library's consumer says nothing but consumers' words.
 """
 
+import contextlib
+import json
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -10,6 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 from kafka.admin import KafkaAdminClient
+from kafka.errors import CoordinatorNotAvailableError
 from kafka.protocol.consumer.group import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -57,7 +60,7 @@ def sandbox(kafka: Callable[..., Sandbox]) -> Sandbox:
     with BrokerClient.open(found.bootstrap.split(",")) as brokers:
 
         def are_told() -> bool:  # the first question makes the topic of groups
-            return brokers.group_members(["g"]) == {"g": ()}
+            return brokers.group_members(["g"]).members == {"g": ()}
 
         until(are_told, "groups are told of", JOIN_WAIT_S)
     return found
@@ -163,7 +166,7 @@ def test_a_group_of_no_consumers_is_listed_and_no_consumer_is_read_from_it(
     worker.join()
     worker.sync(joined_with)
     assert worker.is_there()
-    (listed,) = brokers.group_members()[worker.group] or ()
+    (listed,) = brokers.group_members().members[worker.group] or ()
     assert listed.id == worker.id
     with pytest.raises(Refused, match=rf"{worker.group} has no consumers .* by '{type_}'"):
         brokers.consumer_group(worker.group)
@@ -210,3 +213,38 @@ def test_the_leader_is_found_below_a_thousand_commits(brokers, member) -> None:
         reader.commit(TOPIC, PARTITIONS)
     found = brokers.group_leaders({offsets_partition(reader.group, 1): [reader.group]})
     assert found == GroupLeaders({reader.group: reader.id})
+
+
+def test_a_broker_that_is_gone_hides_its_own_groups_and_settings_alone(
+    fresh_kafka, topic_name
+) -> None:
+    """It is registered until its session ends; here the groups' one partition is elsewhere."""
+    sandbox = fresh_kafka(brokers=3, settings=(("min.insync.replicas", "2"),))
+    group = f"g-{topic_name}"
+    client = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))
+    try:
+        reader = Member(client, group, "consumer", subscription(TOPIC))
+        until(lambda: coordinator(client, group), "the group has a coordinator", JOIN_WAIT_S)
+        reader.join()
+        reader.sync(b"")
+        (dead,) = sorted({1, 2} - {coordinator(client, group)})[:1]
+    finally:
+        client.close()
+    sandbox.kill(dead)
+    with BrokerClient.open(sandbox.bootstrap.split(",")) as brokers:
+        told = brokers.group_members()
+    assert [each.id for each in told.members[group] or ()] == [reader.id]
+    assert told.failures.keys() == {dead}
+    cluster = ("--zookeeper", sandbox.connect, "--bootstrap", sandbox.bootstrap)
+    said = run("whatif", "lose", *cluster, "--broker", "3", "--output", "json")
+    found = json.loads(said.out)
+    assert [each["leader"]["member"] for each in found["groups"]] == [reader.id]
+    assert (said.code, found["assumed"]) == (0, [])
+    assert f"broker {dead} tells of no consumer groups: " in said.err
+
+
+def coordinator(client: KafkaAdminClient, group: str) -> int | None:
+    """The broker that coordinates a group; None before the topic of groups is there."""
+    with contextlib.suppress(CoordinatorNotAvailableError):
+        return client._manager.run(client._find_coordinator_ids, [group])[group]
+    return None

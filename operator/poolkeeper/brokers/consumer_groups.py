@@ -8,8 +8,10 @@ stable. The library's own call reads the bytes of every member as a consumer's.
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import chain
+from typing import Protocol, TypeAlias, TypeVar
 
 from kafka import errors as kafka_errors
 from kafka.admin import KafkaAdminClient
@@ -28,6 +30,8 @@ from poolkeeper.frozen import frozen
 _Group: TypeAlias = DescribeGroupsResponse.DescribedGroup
 _Member: TypeAlias = DescribeGroupsResponse.DescribedGroup.DescribedGroupMember
 
+Answer = TypeVar("Answer")
+
 GROUPS_AT_ONCE = 200
 CONSUMERS = "consumer"
 """The protocol type of consumers."""
@@ -42,39 +46,73 @@ _AWAY = (
 """What is said of a group whose coordinator is not there now; those of others may be."""
 
 
-def members(
-    client: KafkaAdminClient, names: Sequence[str] | None = None
-) -> Mapping[str, tuple[ListedMember, ...] | None]:
-    """The members of these groups, or of all that brokers list, in the order of each coordinator.
+@frozen
+class GroupMembers:
+    """Groups with their members, in the order of each coordinator.
 
     A group that nobody knows has no members; None for one of which its coordinator does not tell.
-    Raises Unavailable.
+    `failures`: why brokers told nothing: groups that they alone know are missing.
     """
-    found: dict[str, tuple[ListedMember, ...] | None] = {}
-    with connections.translate_errors("listing consumer groups"):
-        if names is None:
-            names = sorted({group["group_id"] for group in client.list_groups()})
-        for first in range(0, len(names), GROUPS_AT_ONCE):
-            asked = names[first : first + GROUPS_AT_ONCE]
-            found |= dict.fromkeys(asked)
-            for group in _described(client, asked):
-                if not group.error_code:
-                    found[group.group_id] = tuple(map(_listed, group.members))
-    return found
+
+    members: Mapping[str, tuple[ListedMember, ...] | None]
+    failures: Mapping[int, str] = field(default_factory=dict)
 
 
-def _described(client: KafkaAdminClient, names: Sequence[str]) -> Iterator[_Group]:
-    """What coordinators tell of these groups; a group whose coordinator is away is left out.
+class AskEach(Protocol):
+    """Asks brokers side by side."""
 
-    Raises the library's errors.
+    def __call__(
+        self, brokers: Iterable[int], question: Callable[[int], Answer]
+    ) -> tuple[dict[int, Answer], dict[int, str]]:
+        """The answers, and why others gave none, by broker."""
+
+
+def all_members(client: KafkaAdminClient, brokers: Iterable[int], ask: AskEach) -> GroupMembers:
+    """The members of all groups that these brokers list: each lists those that it coordinates.
+
+    Raises Unavailable where none of them does.
     """
+
+    def listed(broker: int) -> list[str]:
+        return [group["group_id"] for group in client.list_groups(broker_ids=[broker])]
+
+    names, failures = ask(brokers, listed)
+    if failures and not names:
+        raise Unavailable(f"listing consumer groups: {next(iter(failures.values()))}")
+    told = members(client, sorted(set().union(*names.values())), ask)
+    return replace(told, failures={**failures, **told.failures})
+
+
+def members(client: KafkaAdminClient, names: Sequence[str], ask: AskEach) -> GroupMembers:
+    """The members of these groups; raises Unavailable where nobody tells who coordinates them."""
     asked: defaultdict[int, list[str]] = defaultdict(list)
-    for name, broker in _coordinators(client, names).items():
-        asked[broker].append(name)
+    with connections.translate_errors("finding coordinators of consumer groups"):
+        for some in _batches(names):
+            for name, broker in _coordinators(client, some).items():
+                asked[broker].append(name)
+
+    def told(broker: int) -> list[_Group]:
+        return [
+            group for some in _batches(asked[broker]) for group in _described(client, broker, some)
+        ]
+
+    answers, failures = ask(asked, told)
+    found: dict[str, tuple[ListedMember, ...] | None] = dict.fromkeys(names)
+    for group in chain.from_iterable(answers.values()):
+        if not group.error_code:
+            found[group.group_id] = tuple(map(_listed, group.members))
+    return GroupMembers(found, failures)
+
+
+def _batches(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for first in range(0, len(names), GROUPS_AT_ONCE):
+        yield names[first : first + GROUPS_AT_ONCE]
+
+
+def _described(client: KafkaAdminClient, broker: int, names: Sequence[str]) -> Iterator[_Group]:
+    """What a broker tells of groups that it coordinates; raises the library's errors."""
     manager = client._manager
-    for broker, groups in sorted(asked.items()):
-        answer = manager.run(manager.send, DescribeGroupsRequest(groups=groups), broker)
-        yield from answer.groups
+    yield from manager.run(manager.send, DescribeGroupsRequest(groups=list(names)), broker).groups
 
 
 def _coordinators(client: KafkaAdminClient, names: Sequence[str]) -> Mapping[str, int]:
@@ -132,9 +170,10 @@ def describe(client: KafkaAdminClient, name: str) -> ObservedGroup:
     than consumers.
     """
     with connections.translate_errors(f"describing consumer group {name}"):
-        group = next(_described(client, [name]), None)
-        if group is None:
+        broker = _coordinators(client, [name]).get(name)
+        if broker is None:
             raise kafka_errors.CoordinatorNotAvailableError
+        (group,) = _described(client, broker, [name])
         if group.error_code:
             raise kafka_errors.for_code(group.error_code)(group.error_message or "")
     if group.members and group.protocol_type != CONSUMERS:

@@ -10,6 +10,7 @@ Kafka 2.0 hides the value of a broker's throttle rate as a secret, but says that
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 from typing import Self, TypeVar
 
 from kafka import TopicPartition as KafkaPartition
@@ -19,7 +20,6 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from poolkeeper import tls_files
-from poolkeeper.algorithms.groups import ListedMember
 from poolkeeper.brokers import (
     config_validation,
     connections,
@@ -27,7 +27,7 @@ from poolkeeper.brokers import (
     group_leaders,
     security,
 )
-from poolkeeper.brokers.consumer_groups import ObservedGroup
+from poolkeeper.brokers.consumer_groups import GroupMembers, ObservedGroup
 from poolkeeper.brokers.group_leaders import GroupLeaders
 from poolkeeper.brokers.sizes import BrokerLogs, Silence, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
@@ -253,13 +253,13 @@ class BrokerClient:
         return answers[_ANY_BROKER]
 
     def group_members(
-        self, names: Sequence[str] | None = None
-    ) -> Mapping[str, tuple[ListedMember, ...] | None]:
-        """Return the members of these consumer groups, or of all, as coordinators list them.
-
-        None for a group of which its coordinator does not tell. Raises Unavailable.
-        """
-        return consumer_groups.members(self._client, names)
+        self, names: Sequence[str] | None = None, deadline_s: float = DEADLINE_S
+    ) -> GroupMembers:
+        """Return the members of these consumer groups, or of all; raises Unavailable."""
+        ask = partial(self._ask_each, deadline_s=deadline_s)
+        if names is None:
+            return consumer_groups.all_members(self._client, self.ids(), ask)
+        return consumer_groups.members(self._client, names, ask)
 
     def group_leaders(
         self, groups: Mapping[int, Iterable[str]], deadline_s: float = DEADLINE_S
@@ -277,9 +277,9 @@ class BrokerClient:
     def wake_controller(self) -> None:
         """Make the controller look for reassignment requests again (Kafka 2.4 and later).
 
-        It cancels a move of a topic that does not exist, which changes nothing; but any such call
-        lets a controller that stopped noticing `/admin/reassign_partitions` notice it again. Raises
-        Unavailable, also where the brokers are older.
+        It cancels a move of a topic that does not exist. That changes nothing, and a controller
+        that stopped noticing `/admin/reassign_partitions` notices it again. Raises Unavailable,
+        also where the brokers are older.
         """
         nothing = KafkaPartition("poolkeeper.no.such.topic", 0)
         with connections.translate_errors("waking the controller"):
@@ -290,8 +290,8 @@ class BrokerClient:
     ) -> Mapping[TopicPartition, str]:
         """Cancel moves under way (Kafka 2.4 and later); one that does not move stays as it is.
 
-        Each returns to the replicas that it had, in mixed order. Returns the reason for each that
-        is refused. Raises Unavailable, or Unsupported where the brokers are older.
+        Each returns to the replicas that it had, in mixed order. Returns why others are refused.
+        Raises Unavailable, or Unsupported where the brokers are older.
         """
         asked: dict[KafkaPartition, None] = {KafkaPartition(*name): None for name in partitions}
         with connections.translate_errors("cancelling moves"):

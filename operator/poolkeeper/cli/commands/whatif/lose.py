@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from poolkeeper.brokers.requests import BrokerClient
 
 _NAMES_MAX = 20
+_ASKED_MAX = 3
+"""The most brokers that are asked for their settings, one after the other."""
 
 
 @frozen
@@ -152,8 +154,12 @@ def _asked(
         except Unavailable as error:
             warnings.append(f"the brokers' settings are not known: {error}")
         try:
-            listed = client.group_members(groups or None)
-            named |= {name: ListedGroup(members) for name, members in listed.items()}
+            told_groups = client.group_members(groups or None)
+            named |= {name: ListedGroup(each) for name, each in told_groups.members.items()}
+            warnings += [
+                f"broker {broker} tells of no consumer groups: {why}"
+                for broker, why in told_groups.failures.items()
+            ]
         except Unavailable as error:
             warnings.append(f"consumer groups are not known: {error}")
         try:
@@ -189,7 +195,17 @@ def _with_leaders(
 
 
 def _settings(client: "BrokerClient", cluster: Cluster) -> Mapping[str, str]:
-    """The settings of the live broker with the smallest id: brokers are configured alike."""
-    config = client.broker_config(min(cluster.brokers))
-    keys = loss_settings.BROKER_KEYS
-    return {key: setting.value for key in keys if (setting := config.get(key)) and setting.value}
+    """The settings of the first broker that tells them: brokers are configured alike.
+
+    Raises Unavailable where none of the first few does.
+    """
+    failed = Unavailable("no broker is live")
+    for broker in sorted(cluster.brokers)[:_ASKED_MAX]:
+        try:
+            config = client.broker_config(broker)
+        except Unavailable as error:
+            failed = error
+            continue
+        told = {key: config[key].value for key in loss_settings.BROKER_KEYS if key in config}
+        return {key: value for key, value in told.items() if value}
+    raise failed

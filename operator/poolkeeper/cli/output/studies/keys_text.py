@@ -40,6 +40,7 @@ def _percent(share: Fraction | float) -> str:
 
 
 def _measured(counts: KeyCounts, file: str) -> str:
+    file = f"{file}, by the hash of Java's producers (murmur2)"
     if counts.keys is None or counts.keys_moved is None:
         moved = _percent(counts.records_moved / counts.records)
         return (
@@ -113,6 +114,7 @@ def as_data(growth: PartitionGrowth, counts: KeyCounts | None) -> dict[str, obje
 
 def _counts_data(counts: KeyCounts) -> dict[str, object]:
     return {
+        "hash": "murmur2",
         "records": counts.records,
         "recordsMoved": counts.records_moved,
         "keys": counts.keys,

@@ -19,6 +19,7 @@ from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.move_columns import columns_of_moves
 from poolkeeper.model.columns.partition_queries import led_by_others
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import RackPolicy
 from poolkeeper.model.topology import Cluster
@@ -72,13 +73,12 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
                 "rackPolicy": found.rack_policy.value,
                 "moves": len(found.moves),
                 "movesIfSpread": len(found.moves_if_spread),
+                "elections": found.elections,
             }
         )
     else:
         printing.emit(f"wrote {count(len(files), 'file')} to {out}")
         for line in found.remarks():
-            printing.emit(line)
-        if line := _elections(cluster):
             printing.emit(line)
 
 
@@ -86,13 +86,15 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
 class Imported:
     """The manifests of a cluster, and what their plan moves.
 
-    `moves_if_spread`: what it would move if replicas were spread over racks.
+    `moves_if_spread`: what it would move if replicas were spread over racks. `elections`: how many
+    preferred leaders of declared topics it elects, as they are in sync and do not lead.
     """
 
     files: Mapping[str, str]
     rack_policy: RackPolicy
     moves: Sequence[Move]
     moves_if_spread: Sequence[Move]
+    elections: int
 
     def remarks(self) -> Iterator[str]:
         """Sentences about what would move, and what keeps it still."""
@@ -101,6 +103,9 @@ class Imported:
             yield f"{policy}: Spread would {_moved(self.moves_if_spread)}"
         if self.moves:
             yield f"the plan of these manifests would {_moved(self.moves)}"
+        if self.elections:
+            led = count(self.elections, "preferred replica")
+            yield f"{led} to elect as leader, with `apply`: in sync, and not leading"
 
 
 def imported(
@@ -110,16 +115,17 @@ def imported(
     files = import_cluster.manifests_of(cluster, connect, bootstrap)
     desired = folder.load_texts(files).desired()
     options = PlanOptions(table=table_of(cluster))
+    elections = _elections(desired, cluster)
     spread = proposal(desired, cluster, options=options).moves
     if not spread:
-        return Imported(files, RackPolicy.SPREAD, spread, spread)
+        return Imported(files, RackPolicy.SPREAD, spread, spread, elections)
     (pool,) = desired.pools
     still = replace(pool, rack_policy=RackPolicy.AS_FOUND)
     left = proposal(replace(desired, pools=(still,)), cluster, options=options).moves
     if len(left) == len(spread):
-        return Imported(files, RackPolicy.SPREAD, spread, spread)
+        return Imported(files, RackPolicy.SPREAD, spread, spread, elections)
     kept = {**files, import_cluster.POOLS: import_cluster.pool_text(still)}
-    return Imported(kept, RackPolicy.AS_FOUND, left, spread)
+    return Imported(kept, RackPolicy.AS_FOUND, left, spread, elections)
 
 
 def _moved(moves: Sequence[Move]) -> str:
@@ -134,13 +140,11 @@ def _moved(moves: Sequence[Move]) -> str:
     )
 
 
-def _elections(cluster: Cluster) -> str:
-    """Say what is left to do for a cluster that is as its manifests have it; may be empty."""
-    topics = cluster.topics.values()
+def _elections(desired: Desired, cluster: Cluster) -> int:
+    """The elections of declared topics that are due: nobody elects leaders of the others."""
+    topics = [found for spec in desired.topics if (found := cluster.topics.get(spec.topic))]
     partitions = ((t.name, number) for t in topics for number in led_by_others(t.partitions))
-    due = len(due_elections(partitions, cluster))
-    led = count(due, "preferred replica")
-    return f"{led} to elect as leader, with `apply`: in sync, and not leading" if due else ""
+    return len(due_elections(partitions, cluster))
 
 
 def write(out: Path, files: Mapping[str, str]) -> None:

@@ -15,6 +15,7 @@ def test_import_of_a_snapshot_writes_manifests_that_change_nothing(run, snapshot
     files = [str(out / name) for name in ("cluster.yaml", "pools.yaml", "topics.yaml")]
     code, shown, err = run("import", "--snapshot", snapshot, "--out", out, "--output", "json")
     said = {"files": files, "rackPolicy": "Spread", "moves": 0, "movesIfSpread": 0}
+    said["elections"] = 0
     assert (code, json.loads(shown), err) == (0, said, "")
     assert run("validate", "-f", out)[0] == 0
     assert run("plan", "-f", out, "--snapshot", snapshot)[0] == 0
@@ -30,6 +31,19 @@ def test_import_says_what_is_left_to_elect(run, tmp_path):
     expected = (0, f"wrote 3 files to {out}\n{told}", "")
     assert run("import", "--snapshot", snapshot, "--out", out) == expected
     assert run("plan", "-f", out, "--snapshot", snapshot)[0] == 2
+
+
+def test_import_promises_no_election_of_topics_that_it_leaves_out(run, tmp_path):
+    led_by_another = json.loads(json.dumps(SNAPSHOT))
+    kafkas_own = json.loads(json.dumps(SNAPSHOT["topics"][0]))
+    kafkas_own["name"] = "__consumer_offsets"
+    kafkas_own["partitions"][0]["leader"] = 2
+    led_by_another["topics"].append(kafkas_own)
+    snapshot, out = tmp_path / "snapshot.json", tmp_path / "imported"
+    snapshot.write_text(json.dumps(led_by_another))
+    expected = (0, f"wrote 3 files to {out}\n", "")
+    assert run("import", "--snapshot", snapshot, "--out", out) == expected
+    assert run("plan", "-f", out, "--snapshot", snapshot)[0] == 0
 
 
 def test_import_keeps_still_what_racks_would_move(run, tmp_path):

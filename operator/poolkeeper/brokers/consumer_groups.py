@@ -172,7 +172,10 @@ def describe(client: KafkaAdminClient, name: str) -> ObservedGroup:
     with connections.translate_errors(f"describing consumer group {name}"):
         broker = _coordinators(client, [name]).get(name)
         if broker is None:
-            raise kafka_errors.CoordinatorNotAvailableError
+            raise Unavailable(
+                f"consumer group {name} has no coordinator now: it is the leader of the group's"
+                " partition of __consumer_offsets"
+            )
         (group,) = _described(client, broker, [name])
         if group.error_code:
             raise kafka_errors.for_code(group.error_code)(group.error_message or "")

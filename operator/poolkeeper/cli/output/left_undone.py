@@ -13,7 +13,8 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
-from poolkeeper.model.problems import awaits_next_plan, is_left_undone, reason_named
+from poolkeeper.model.problems import Facts, awaits_next_plan, is_left_undone, reason_named
+from poolkeeper.planning.facts.topics import TopicLeftOut, Unsettled
 
 EXIT_CODE = 4
 _LEFT = frozenset(
@@ -84,12 +85,22 @@ def sentence(undone: Undone) -> str:
 def of_loop(outcome: Outcome) -> tuple[Undone, ...] | None:
     """Return what a loop leaves undone until somebody does something; None without a plan.
 
-    What awaits the next plan is not among it: a loop makes that by itself.
+    What awaits the next plan is not among it: a loop makes that by itself. Nor are topics that the
+    plan of now leaves out as they move: its run moves them, and of other moves it tells as waits.
     """
     if outcome.plan is None and outcome.fresh is None:
         return None
     kept = (p for p in outcome.problems if is_left_undone(p.reason))
+    if outcome.fresh is not None:
+        kept = (p for p in kept if not _is_moving(p.facts))
     return of_problems(p for p in kept if not awaits_next_plan(p.reason))
+
+
+def _is_moving(facts: Facts) -> bool:
+    match facts:
+        case TopicLeftOut(why=Unsettled.MOVING | Unsettled.REQUESTED):
+            return True
+    return False
 
 
 def of_waits(waits: Iterable[Wait]) -> tuple[Undone, ...]:

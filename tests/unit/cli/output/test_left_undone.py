@@ -6,12 +6,14 @@ from builders import plan
 from poolkeeper.cli.output import left_undone
 from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.facts.new_partitions import AwaitsMoves
+from poolkeeper.planning.facts.topics import TopicLeftOut, Unsettled
 
 T0 = (TopicPartition("t", 0),)
 
@@ -73,6 +75,16 @@ def test_what_a_run_gave_up_counts_once(kind: ActionKind, counts: bool) -> None:
     given_up = Action(kind, topic="t", partitions=T0)
     found = left_undone.of_actions([given_up, given_up])
     assert [each.reason for each in found] == ([kind.value] if counts else [])
+
+
+def test_a_loop_does_not_tell_of_topics_that_its_run_moves() -> None:
+    moving = PlanProblem("p", "", TopicLeftOut(Unsettled.MOVING, "partition 6"), "t")
+    damaged = PlanProblem("p", "", TopicLeftOut(Unsettled.DAMAGED, "no JSON"), "u")
+    made = plan(problems=(moving, damaged))
+    in_run = Outcome(State.PROGRESSED, plan=plan(), fresh=made)
+    assert [each.topic for each in left_undone.of_loop(in_run) or ()] == ["u"]
+    at_rest = Outcome(State.CONVERGED, plan=made)
+    assert [each.topic for each in left_undone.of_loop(at_rest) or ()] == ["t", "u"]
 
 
 def test_waits_count_with_their_reasons() -> None:

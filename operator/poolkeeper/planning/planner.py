@@ -40,7 +40,7 @@ from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_o
 from poolkeeper.planning.layout.changes import Change
 from poolkeeper.planning.layout.pool_layout import LayOut, Layout, lay_out
 from poolkeeper.planning.placement.initial import ReplicaCounts
-from poolkeeper.planning.problem import internal_topics
+from poolkeeper.planning.problem import awaited_replicas
 from poolkeeper.planning.problem.arrays import BrokerIndex, Rows, brokers_of
 from poolkeeper.planning.problem.offline_replicas import lost_replicas
 from poolkeeper.planning.problem.partitions import (
@@ -183,7 +183,7 @@ def proposal(
         *not_configured,
         *not_deleted,
         *not_copied,
-        *internal_topics.postponed_configs(
+        *awaited_replicas.postponed_configs(
             {n: home.spec for n, home in scope.homes.items()}, cluster
         ),
         *sources.problems(cluster, given.homes, gone),

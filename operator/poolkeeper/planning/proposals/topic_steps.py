@@ -25,7 +25,7 @@ from poolkeeper.planning.facts.new_partitions import AwaitsMoves, CrowdedOut
 from poolkeeper.planning.facts.pools import AwaitsPartitions
 from poolkeeper.planning.facts.topics import ConfigNotSet, NotDeleted
 from poolkeeper.planning.problem.arrays import Ints, any_slot
-from poolkeeper.planning.problem.internal_topics import awaits_replicas
+from poolkeeper.planning.problem.awaited_replicas import awaits_replicas
 from poolkeeper.planning.problem.partitions import UNKNOWN, PartitionTable
 from poolkeeper.planning.problem.pool_membership import PlanScope, TopicHome, TopicRole
 
@@ -84,7 +84,7 @@ def _config_step(
     changed = {
         key: value
         for key, value in sorted(declared.items())
-        if live.get(key) != value and not awaits_replicas(topic, key, value)
+        if live.get(key) != value and not awaits_replicas(spec, topic, key, value)
     }
     dropped = _keys_to_unset(spec, live, before)
     if not changed and not dropped:

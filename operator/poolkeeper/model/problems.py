@@ -194,6 +194,7 @@ _NEXT_PLAN = frozenset(
         ProblemReason.AWAITS_ROOM,
         ProblemReason.AWAITS_MOVES,
         ProblemReason.AWAITS_PARTITIONS,
+        ProblemReason.AWAITS_REPLICAS,
     )
 )
 

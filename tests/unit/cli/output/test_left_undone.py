@@ -13,7 +13,7 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.facts.new_partitions import AwaitsMoves
-from poolkeeper.planning.facts.topics import TopicLeftOut, Unsettled
+from poolkeeper.planning.facts.topics import AwaitsReplicas, TopicLeftOut, Unsettled
 
 T0 = (TopicPartition("t", 0),)
 
@@ -43,6 +43,12 @@ def test_a_problem_counts_unless_it_is_as_declared(reason: ProblemReason, counts
             "topic t: stays at 3 partitions until its replicas have moved; run `poolkeeper apply`"
             " again",
             id="a-topic-that-the-next-plan-extends",
+        ),
+        pytest.param(
+            PlanProblem("p", "", AwaitsReplicas("min.insync.replicas", "2", 1), "t"),
+            "topic t: min.insync.replicas is set to 2 once as many replicas of every partition are"
+            " in sync, now 1; run `poolkeeper apply` again",
+            id="a-config-that-the-next-plan-sets",
         ),
         pytest.param(
             PlanProblem("p", "", Recorded("why", ProblemReason.TOO_FEW_BROKERS)),

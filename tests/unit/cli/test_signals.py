@@ -44,7 +44,15 @@ def kubeconfig(server: str) -> str:
 
 def written(folder: Path) -> list[Path]:
     """Files with anything in them: one that was made a moment ago may stay, and is empty."""
-    return [file for file in folder.iterdir() if file.stat().st_size]
+    return [file for file in folder.iterdir() if size_of(file)]
+
+
+def size_of(file: Path) -> int:
+    """Its bytes; none if it is gone: Python tries folders with files of a moment."""
+    try:
+        return file.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

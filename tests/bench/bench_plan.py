@@ -119,6 +119,7 @@ def _cases(size: int) -> Iterator[tuple[str, Desired, Cluster]]:
         giants = clusters.cluster(size, joined=4, capped=False)
         yield "… with bytes, giants,", clusters.desired(64, clusters.DISKS), giants
     yield "… with topicReplicas", clusters.desired(64, TOPICS), grown
+    yield "… with topicReplicas, bytes", clusters.desired(64, (*TOPICS, clusters.DISKS[-1])), grown
     yield "drain and even", clusters.desired(60, drain=fullest), settled
     yield "drain alone", clusters.desired(60, goals=(), drain=fullest), settled
     yield "a replica less", clusters.lowered(settled), settled

@@ -1,8 +1,9 @@
 """What plans must copy at least, by a solver that knows the laws and not the planner.
 
 A layout of one pool does as well as another one if partitions have as many replicas, spread over
-racks as evenly, and if no more replicas, in all, lie outside the brokers' bands. What a layout
-copies costs its size, and 64 MiB a replica. Constraint programming proves how little that can be.
+racks as evenly, and if no more replicas or bytes, in all, lie outside the brokers' bands. What a
+layout copies costs its size, and 64 MiB a replica. Constraint programming proves how little that
+can be.
 """
 
 import math
@@ -13,6 +14,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from poolkeeper.planning.constraints.racks import rack_capacity, spread
+from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.topic_counts import TopicCounts
 from poolkeeper.planning.layout.pool_layout import Layout
 
@@ -32,14 +34,19 @@ def copied(layout: Layout, lists: Sequence[Sequence[int]]) -> int:
     )
 
 
-def least_copied(layout: Layout) -> int:
-    """What a layout copies at least which does as well as this one, as far as it can be proven."""
+def least_copied(layout: Layout) -> tuple[int, int]:
+    """What layouts that do as well as this one copy at least, as far as it can be proven.
+
+    And what the cheapest of those copies that the solver has found.
+    """
     problem, model = layout.problem, cp_model.CpModel()
     ends = [[b for b in held if b >= 0] for held in layout.lists.tolist()]
     usable = np.flatnonzero(problem.eligible).tolist()
     holds = [{b: model.new_bool_var("") for b in {*usable, *end}} for end in ends]
     costs = []
     for row, (may, end) in enumerate(zip(holds, ends, strict=True)):
+        for broker, held in may.items():
+            model.add_hint(held, broker in end)
         model.add(sum(may.values()) == len(end))
         _keep_racks_even(model, layout, may, end)
         price = REPLICA_MIB + int(problem.mib[row])
@@ -49,6 +56,10 @@ def least_copied(layout: Layout) -> int:
     bounds = [(every, b, int(band.low[b]), int(band.high[b])) for b in usable]
     _come_as_near(model, holds, ends, bounds)
     for goal in layout.optimization.goals:
+        if isinstance(goal, Bounded):
+            low, high = (each.tolist() for each in (goal.band.low, goal.band.high))
+            of_all = [(every, b, low[b], high[b]) for b in usable]
+            _come_as_near(model, holds, ends, of_all, goal.measure.value.tolist())
         if isinstance(goal, TopicCounts):
             rows = {t: np.flatnonzero(problem.topic == t).tolist() for t in set(problem.topic)}
             of_topics = [
@@ -61,7 +72,7 @@ def least_copied(layout: Layout) -> int:
     solver = cp_model.CpSolver()
     solver.parameters.max_deterministic_time, solver.parameters.num_workers = _WORK_MAX, 1
     assert solver.solve(model) in (cp_model.OPTIMAL, cp_model.FEASIBLE)
-    return math.ceil(solver.best_objective_bound - 1e-6)
+    return math.ceil(solver.best_objective_bound - 1e-6), round(solver.objective_value)
 
 
 def _keep_racks_even(
@@ -82,14 +93,19 @@ def _come_as_near(
     holds: Sequence[dict[int, cp_model.IntVar]],
     ends: Sequence[Sequence[int]],
     bounds: Sequence[tuple[Sequence[int], int, int, int]],
+    value: Sequence[int] | None = None,
 ) -> None:
-    """No more replicas above, and none more missing; bounds: of rows, a broker, low and high."""
+    """No more replicas above, and none more missing; bounds: of rows, a broker, low and high.
+
+    `value`: what the replicas of each row count, if not one.
+    """
     misses: tuple[list[cp_model.IntVar], list[cp_model.IntVar]] = [], []
     missed = [0, 0]
-    most = len(ends)
+    each = [1] * len(ends) if value is None else value
+    most = sum(each)
     for rows, broker, low, high in bounds:
-        count = sum(holds[row][broker] for row in rows if broker in holds[row])
-        now = sum(broker in ends[row] for row in rows)
+        count = sum(each[row] * holds[row][broker] for row in rows if broker in holds[row])
+        now = sum(each[row] for row in rows if broker in ends[row])
         for side, (miss, limit) in enumerate(
             ((now - high, count - high), (low - now, low - count))
         ):

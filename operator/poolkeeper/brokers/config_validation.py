@@ -14,6 +14,7 @@ from kafka import errors as kafka_errors
 from kafka.admin import ConfigResourceType, KafkaAdminClient
 from kafka.protocol.admin import AlterConfigsRequest, CreateTopicsRequest
 
+from poolkeeper.brokers import connections
 from poolkeeper.model.topic_config.config_check import ConfigCheck
 
 _UNEXPECTED, _INVALID_CONFIG, _INVALID_REQUEST, _POLICY_VIOLATION = -1, 40, 42, 44
@@ -32,7 +33,7 @@ def refused_creations(
         topics=[_new_topic(check) for check in checks], timeout_ms=timeout_ms, validate_only=True
     )
     send = client._send_request_to_controller
-    answer = client._manager.run(send, request, _errors_of, False)
+    answer = connections.ask_any(client, send, request, _errors_of, False)
     return _refused(
         ((each.name, each.error_code, each.error_message) for each in answer.topics),
         _REFUSALS_OF_CREATIONS,
@@ -45,7 +46,7 @@ def refused_changes(client: KafkaAdminClient, checks: Sequence[ConfigCheck]) -> 
         return {}
     topics = [(ConfigResourceType.TOPIC, each.topic, list(each.config.items())) for each in checks]
     request = AlterConfigsRequest(resources=topics, validate_only=True)
-    answer = client._manager.run(client._manager.send, request)
+    answer = connections.ask_any(client, client._manager.send, request)
     return _refused(
         ((each.resource_name, each.error_code, each.error_message) for each in answer.responses),
         _REFUSALS_OF_CHANGES,

@@ -9,7 +9,8 @@ rejects a password says so and closes the connection; the library sees only the 
 import contextlib
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from kafka import KafkaConsumer
 from kafka import errors as kafka_errors
@@ -130,6 +131,19 @@ def _end(clients: Sequence[KafkaNetClient]) -> None:
     for client in clients:
         client.close()
         client._net.stop()  # its constructor started the thread, and nobody else ends it
+
+
+def ask_any(client: KafkaAdminClient, question: Callable[..., Any], *arguments: Any) -> Any:
+    """The answer of any broker to a question that changes nothing; raises the library's errors.
+
+    The library asks one at random. A broker that is away stays registered until its session ends;
+    once it was tried in vain, others are asked first.
+    """
+    manager = client._manager
+    for _ in manager.cluster.brokers():
+        with contextlib.suppress(kafka_errors.KafkaConnectionError, kafka_errors.NodeNotReadyError):
+            return manager.run(question, *arguments)
+    return manager.run(question, *arguments)
 
 
 @contextlib.contextmanager

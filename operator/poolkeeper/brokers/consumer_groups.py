@@ -122,7 +122,7 @@ def _coordinators(client: KafkaAdminClient, names: Sequence[str]) -> Mapping[str
     """
     find = client._find_coordinator_ids
     try:
-        return dict(client._manager.run(find, names))
+        return dict(connections.ask_any(client, find, names))
     except _AWAY:
         if len(names) == 1:
             return {}

@@ -121,7 +121,7 @@ class BrokerClient:
         """Return the ids of the live brokers from their metadata; raises Unavailable."""
         with connections.translate_errors("describing the cluster"):
             # The library's `describe_cluster` stumbles over what Kafka 2.8 to 3.6 answer.
-            described = self._client._manager.run(self._client._get_cluster_metadata, [])
+            described = connections.ask_any(self._client, self._client._get_cluster_metadata, [])
         return tuple(sorted(broker["node_id"] for broker in described["brokers"]))
 
     def sizes(self, brokers: Iterable[int], deadline_s: float = DEADLINE_S) -> Sizes:

@@ -29,6 +29,8 @@ from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, any_slot
 from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
+_NOBODY = -3
+"""Stands for no broker, and is in no list."""
 _PASSES_MAX = 8
 _IN_TURN = 100
 _WORTHWHILE = 500
@@ -48,8 +50,7 @@ def spare_moves(
 
     `topics` is updated.
     """
-    added = _added(problem, lists)
-    if not _may_return(problem, opened, lists, added).any():
+    if not _may_return(problem, lists, _added(problem, lists), _stays(opened, lists)).any():
         return lists
     work = _Sparing(problem, opened, lists, [g for g in guards if binds(g, problem)], topics)
     work.run()
@@ -65,13 +66,21 @@ def _added(problem: PoolProblem, lists: Ints) -> Bools:
     return added
 
 
-def _may_return(problem: PoolProblem, opened: OpenSlots, lists: Ints, added: Bools) -> Bools:
+def _stays(opened: OpenSlots, lists: Ints) -> Bools:
+    """By row and slot, whether the replica has to stay; lists may have another order since."""
+    stays = np.zeros(lists.shape, dtype=bool)
+    rows = np.flatnonzero(any_slot(opened.stays))
+    stays[rows] = within(lists[rows], np.where(opened.stays[rows], opened.lists[rows], _NOBODY))
+    return stays
+
+
+def _may_return(problem: PoolProblem, lists: Ints, added: Bools, stays: Bools) -> Bools:
     """By row and slot, whether the replica was moved from a broker that could keep it."""
     moved = np.flatnonzero(any_slot(added) & ~problem.fresh)
     found, eligible = problem.lists[moved], np.append(problem.eligible, False)
     returns = any_slot(eligible[found] & (found >= 0) & ~within(found, lists[moved]))
     may = np.zeros(lists.shape, dtype=bool)
-    may[moved] = added[moved] & ~opened.stays[moved] & returns[:, None]
+    may[moved] = added[moved] & ~stays[moved] & returns[:, None]
     return may
 
 
@@ -95,9 +104,9 @@ class _Sparing:
         order = self.order = ordered_by(price)
         self.price, self.lists, self.found = price[order], lists[order], problem.lists[order]
         self.topic, self.spread = problem.topic[order], opened.spread_of[order]
-        added = _added(problem, lists)
-        self.may_return = _may_return(problem, opened, lists, added)[order]
-        self.stays, self.added = opened.stays[order], added[order]
+        added, stays = _added(problem, lists), _stays(opened, lists)
+        self.may_return = _may_return(problem, lists, added, stays)[order]
+        self.stays, self.added = stays[order], added[order]
         self.cost = int((self.added * self.price[:, None]).sum())
         # What was aimed at last has the narrowest bands: most steps fail by these.
         self.guards = list(reversed(guards))

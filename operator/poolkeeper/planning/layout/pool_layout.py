@@ -164,19 +164,23 @@ def _lay_out_stable(
     """The layout that the next plan would leave unchanged.
 
     If all goals are met, the first layout is mostly that. Otherwise the search is repeated from
-    its outcome, as the next plan would do, until it finds nothing better.
+    its outcome, as the next plan would do, until it finds nothing better. Then moves that all these
+    searches together do not need are taken back, from which the search may go on.
     """
-    layout = _lay_out_better(problem, capacity, balance=balance, min_gain=min_gain)
+    better = partial(_lay_out_better, capacity=capacity, balance=balance, min_gain=min_gain)
+    layout, final, searched = better(problem), None, False
     for _ in range(_ROUNDS_MAX):
-        if not any(_goal_excess(layout, layout.lists)) and not _is_triggered_again(layout):
-            break
-        again = _lay_out_better(
-            problem_after(problem, layout.lists), capacity, balance=balance, min_gain=min_gain
-        )
-        if (again.lists == layout.lists).all():
-            break
-        layout = _spared(replace(again, problem=problem, opened=layout.opened))
-    return layout
+        if any(_goal_excess(layout, layout.lists)) or _is_triggered_again(layout):
+            again = better(problem_after(problem, layout.lists))
+            if (again.lists != layout.lists).any():
+                layout, searched = replace(again, problem=problem, opened=layout.opened), True
+                continue
+        elif not searched:
+            return layout  # a single search has spared what it could
+        final, layout, searched = layout, _spared(layout), False
+        if (final.lists == layout.lists).all():
+            return layout
+    return final or layout
 
 
 def _spared(layout: Layout) -> Layout:

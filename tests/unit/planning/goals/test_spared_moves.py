@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 
 from laws import examples
+from odd_clusters import odd_cluster
 from poolkeeper.model.specs import Capacity, Goal, GoalKind
 from poolkeeper.planning.goals import optimizer
 from poolkeeper.planning.goals.replica_swaps import REPLICA_MIB
 from poolkeeper.planning.goals.spared_moves import spare_moves
 from poolkeeper.planning.planner import make_plan
-from unit.planning.instances import instances
+from unit.planning.instances import after, instances
 from unit.planning.test_goals import COUNTS, cluster, desired, lawful
 
 BYTES = Goal(GoalKind.BYTES, percent=10.0)
@@ -121,3 +122,11 @@ def placed(dice: random.Random, racks: int) -> list[list[tuple[tuple[int, ...], 
             some.append((tuple(held), int(dice.paretovariate(1.5) * 50)))
         found.append(some)
     return found
+
+
+def test_goals_that_cannot_be_met_end_in_a_final_plan() -> None:
+    # Each time that moves were spared the search found some more to do.
+    wanted, seen = odd_cluster(5077, 200, (3, 6, 10))
+    plan = make_plan(wanted, seen)
+    assert plan.moves
+    assert not make_plan(wanted, after(plan, seen)).moves

@@ -21,7 +21,7 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
 from poolkeeper.brokers import message_codecs
-from poolkeeper.brokers.sizes import Silence
+from poolkeeper.brokers.sizes import Failure
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model import addresses
 
@@ -182,9 +182,9 @@ def reason(error: BaseException) -> str:
             return str(error) or type(error).__name__
 
 
-def failure(error: BaseException) -> str:
-    """Return the `reason`, as a `Silence` where the broker did not answer, and still may."""
-    return Silence(reason(error)) if isinstance(error, UNANSWERED) else reason(error)
+def failure(error: BaseException) -> Failure:
+    """Return why a broker gave no answer."""
+    return Failure(reason(error), silent=isinstance(error, UNANSWERED))
 
 
 def address(server: str) -> tuple[str, int]:

@@ -24,6 +24,7 @@ from kafka.protocol.consumer.metadata import (
 from poolkeeper.algorithms.assignors.group import Assignment, Assignor, GroupMember
 from poolkeeper.algorithms.groups import ListedMember
 from poolkeeper.brokers import connections
+from poolkeeper.brokers.sizes import Failure
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.frozen import frozen
 
@@ -55,7 +56,7 @@ class GroupMembers:
     """
 
     members: Mapping[str, tuple[ListedMember, ...] | None]
-    failures: Mapping[int, str] = field(default_factory=dict)
+    failures: Mapping[int, Failure] = field(default_factory=dict)
 
 
 class AskEach(Protocol):
@@ -63,7 +64,7 @@ class AskEach(Protocol):
 
     def __call__(
         self, brokers: Iterable[int], question: Callable[[int], Answer]
-    ) -> tuple[dict[int, Answer], dict[int, str]]:
+    ) -> tuple[dict[int, Answer], dict[int, Failure]]:
         """The answers, and why others gave none, by broker."""
 
 

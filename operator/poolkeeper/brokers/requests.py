@@ -29,7 +29,7 @@ from poolkeeper.brokers import (
 )
 from poolkeeper.brokers.consumer_groups import GroupMembers, ObservedGroup
 from poolkeeper.brokers.group_leaders import GroupLeaders
-from poolkeeper.brokers.sizes import BrokerLogs, Silence, Sizes, from_response
+from poolkeeper.brokers.sizes import BrokerLogs, Failure, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.frozen import frozen
 from poolkeeper.model.credentials import BrokerCredentials
@@ -68,7 +68,7 @@ class Versions:
     """The release of each broker that answered, such as `2.8`, and why the others did not."""
 
     releases: Mapping[int, str]
-    failures: Mapping[int, str]
+    failures: Mapping[int, Failure]
 
     @property
     def lowest(self) -> str | None:
@@ -310,10 +310,10 @@ class BrokerClient:
 
     def _ask_each(
         self, brokers: Iterable[int], question: Callable[[int], Answer], deadline_s: float
-    ) -> tuple[dict[int, Answer], dict[int, str]]:
+    ) -> tuple[dict[int, Answer], dict[int, Failure]]:
         """Ask side by side; return answers and failures by broker, in ascending order."""
         answers: dict[int, Answer] = {}
-        failures: dict[int, str] = {}
+        failures: dict[int, Failure] = {}
         deadline = time.monotonic() + deadline_s
         pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="brokers")
         asked = {
@@ -325,7 +325,7 @@ class BrokerClient:
         pool.shutdown(wait=False, cancel_futures=True)
         for broker, future in asked.items():
             if not future.done() or future.cancelled():
-                failures[broker] = Silence("no answer in time")
+                failures[broker] = Failure("no answer in time", silent=True)
                 continue
             try:
                 answers[broker] = future.result()

@@ -21,10 +21,15 @@ STORAGE_ERROR = 56
 """Kafka's error code for a directory that failed, in all versions."""
 
 
-class Silence(str):
-    """Why there was no answer at all, where one may still come: no refusal."""
+@frozen
+class Failure:
+    """Why a broker gave no answer; `silent`: it said nothing, and may still answer."""
 
-    __slots__ = ()
+    reason: str
+    silent: bool = False
+
+    def __str__(self) -> str:
+        return self.reason
 
 
 class ReplicaLog(NamedTuple):
@@ -52,12 +57,12 @@ class Sizes:
     """The answers of all brokers asked, and why the others gave none; both by broker id."""
 
     logs: Mapping[int, BrokerLogs]
-    failures: Mapping[int, str] = field(default_factory=dict)
+    failures: Mapping[int, Failure] = field(default_factory=dict)
 
     @property
     def silent(self) -> frozenset[int]:
         """The brokers that did not answer; the others of `failures` said that they cannot tell."""
-        return frozenset(n for n, why in self.failures.items() if isinstance(why, Silence))
+        return frozenset(id_ for id_, failure in self.failures.items() if failure.silent)
 
     @property
     def future_bytes(self) -> dict[tuple[TopicPartition, int], int]:

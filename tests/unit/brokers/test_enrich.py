@@ -6,7 +6,7 @@ import builders
 from poolkeeper.brokers import enrich
 from poolkeeper.brokers.enrich import Enrichment, enrich_if_reachable, with_sizes
 from poolkeeper.brokers.requests import Versions
-from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, Sizes
+from poolkeeper.brokers.sizes import BrokerLogs, Failure, ReplicaLog, Sizes
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -88,13 +88,13 @@ def test_the_size_is_that_of_the_largest_replica(known, expected):
 
 def test_what_is_not_answered_stays_as_it_was():
     before = cluster(size_bytes=5, log_dirs={1: "/old"})
-    assert with_sizes(before, Sizes({}, {1: "no answer in time"})) == before
+    assert with_sizes(before, Sizes({}, {1: Failure("no answer in time")})) == before
     assert with_sizes(before, Sizes({1: BrokerLogs({}, {})})).topics == before.topics
 
 
 def test_silent_brokers_and_offline_directories_are_warnings():
     sick = BrokerLogs({}, {}, offline={"/d1": "storage error"})
-    sizes = Sizes({1: sick}, {2: "no answer in time"})
+    sizes = Sizes({1: sick}, {2: Failure("no answer in time")})
     found = enrich.enrich_cluster(cluster(version="2.8"), Answers(sizes), deadline_s=1)
     assert found.warnings == (
         "broker 2 does not report sizes: no answer in time",
@@ -116,7 +116,7 @@ def test_a_version_that_brokers_do_not_tell_stays_as_it_was():
 
 
 def test_brokers_tell_how_many_replicas_must_be_in_sync():
-    sizes = Sizes({1: LOGS}, {2: "no answer in time"})
+    sizes = Sizes({1: LOGS}, {2: Failure("no answer in time")})
     found = enrich.enrich_cluster(cluster(), Answers(sizes), deadline_s=1)
     assert {n: b.min_insync for n, b in found.cluster.brokers.items()} == {1: 2, 2: None}
 

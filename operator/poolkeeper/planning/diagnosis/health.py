@@ -32,6 +32,7 @@ from poolkeeper.model.topic_config.values import whole
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
 from poolkeeper.planning.facts import health as facts
 from poolkeeper.planning.facts.phrases import Names
+from poolkeeper.planning.problem.awaited_replicas import declared_replicas
 from poolkeeper.planning.problem.pool_membership import plan_scope
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 
@@ -165,14 +166,11 @@ def _beyond_factor(
 
 def _factor(spec: TopicSpec | None, topic: Topic | None, desired: Desired) -> int | None:
     """How many replicas each partition has at least once the topic is as declared."""
-    if spec is not None and spec.manual is not None:
-        return min(map(len, spec.manual), default=None)
-    if spec is not None and spec.replication_factor is not None:
-        return spec.replication_factor
-    if topic is not None:
-        found = (len(each.replicas) - len(each.adding) for each in topic.partitions)
-        return min(found, default=None)
-    defaults = (pool.defaults for pool in desired.pools if spec and pool.name == spec.pool)
+    if topic is not None or spec is None:
+        return declared_replicas(spec, topic)
+    if spec.manual is not None or spec.replication_factor is not None:
+        return declared_replicas(spec, None)
+    defaults = (pool.defaults for pool in desired.pools if pool.name == spec.pool)
     return next((each.replication_factor for each in defaults), None)
 
 

@@ -45,6 +45,7 @@ from poolkeeper.planning.goals.replica_swaps import (
     SwapChoice,
 )
 from poolkeeper.planning.goals.topic_counts import TopicCounts
+from poolkeeper.planning.placement.replica_classes import bounds_of
 from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -145,10 +146,8 @@ class _Search:
         self.is_law = bounded[0].measure.is_law
         # MiB per unit of the measure, on average.
         self.scale = float(problem.mib.sum()) / max(float(self.value[0].sum()), 1.0)
-        racks = len(problem.brokers.rack_names)
-        shape = len(opened.spreads), racks
-        self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
-        self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+        every = np.arange(len(opened.spreads))
+        self.least, self.most = bounds_of(opened, every, len(problem.brokers.rack_names))
         # The number of moves by broker, and the best steps known at that number.
         self.changes = [0] * len(problem.brokers)
         self.known: dict[tuple[int, int], tuple[tuple[int, int], ReplicaSwap | None]] = {}

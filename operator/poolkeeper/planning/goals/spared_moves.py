@@ -19,18 +19,18 @@ from functools import cached_property
 
 import numpy as np
 
+from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.wide_lists import within
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.goals.held_replicas import ReplicaPlaces
 from poolkeeper.planning.goals.local_search import Bounded, binds
 from poolkeeper.planning.goals.replica_swaps import REPLICA_MIB
 from poolkeeper.planning.goals.topic_counts import TopicCounts
+from poolkeeper.planning.placement.replica_classes import bounds_of
 from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, any_slot
 from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
-_NOBODY = -3
-"""Stands for no broker, and is in no list."""
 _PASSES_MAX = 8
 _IN_TURN = 100
 _WORTHWHILE = 500
@@ -50,38 +50,51 @@ def spare_moves(
 
     `topics` is updated.
     """
-    if not _may_return(problem, lists, _added(problem, lists), _stays(opened, lists)).any():
+    marks = _Marks.of(problem, opened, lists)
+    if not marks.may_return.any():
         return lists
-    work = _Sparing(problem, opened, lists, [g for g in guards if binds(g, problem)], topics)
+    binding = [guard for guard in guards if binds(guard, problem)]
+    work = _Sparing(problem, opened, lists, marks, binding, topics)
     work.run()
     return work.lists_by_row()
 
 
-def _added(problem: PoolProblem, lists: Ints) -> Bools:
-    """By row and slot, whether the plan puts the replica there."""
-    changed = np.flatnonzero(any_slot(lists != problem.lists))
-    added = np.zeros(lists.shape, dtype=bool)
-    now = lists[changed]
-    added[changed] = (now >= 0) & ~within(now, problem.lists[changed])
-    return added
+@frozen
+class _Marks:
+    """By row and slot, what is known of the replica.
+
+    `added`: the plan puts it there. `stays`: it has to stay. `may_return`: the plan moved it from a
+    broker that could keep it.
+    """
+
+    added: Bools
+    stays: Bools
+    may_return: Bools
+
+    @classmethod
+    def of(cls, problem: PoolProblem, opened: OpenSlots, lists: Ints) -> "_Marks":
+        """The marks of these lists."""
+        changed = np.flatnonzero(any_slot(lists != problem.lists))
+        now, found = lists[changed], problem.lists[changed]
+        added, may_return = np.zeros((2, *lists.shape), dtype=bool)
+        added[changed] = (now >= 0) & ~within(now, found)
+        stays = _stays(opened, lists)
+        eligible = np.append(problem.eligible, False)
+        returns = any_slot(eligible[found] & (found >= 0) & ~within(found, now))
+        returns &= ~problem.fresh[changed]
+        may_return[changed] = added[changed] & ~stays[changed] & returns[:, None]
+        return cls(added, stays, may_return)
 
 
 def _stays(opened: OpenSlots, lists: Ints) -> Bools:
-    """By row and slot, whether the replica has to stay; lists may have another order since."""
+    """By row and slot, whether the replica has to stay; lists may have another order since.
+
+    So does a slot without one, where any of the row has to.
+    """
     stays = np.zeros(lists.shape, dtype=bool)
     rows = np.flatnonzero(any_slot(opened.stays))
-    stays[rows] = within(lists[rows], np.where(opened.stays[rows], opened.lists[rows], _NOBODY))
+    stays[rows] = within(lists[rows], np.where(opened.stays[rows], opened.lists[rows], NONE))
     return stays
-
-
-def _may_return(problem: PoolProblem, lists: Ints, added: Bools, stays: Bools) -> Bools:
-    """By row and slot, whether the replica was moved from a broker that could keep it."""
-    moved = np.flatnonzero(any_slot(added) & ~problem.fresh)
-    found, eligible = problem.lists[moved], np.append(problem.eligible, False)
-    returns = any_slot(eligible[found] & (found >= 0) & ~within(found, lists[moved]))
-    may = np.zeros(lists.shape, dtype=bool)
-    may[moved] = added[moved] & ~stays[moved] & returns[:, None]
-    return may
 
 
 class _Sparing:
@@ -96,6 +109,7 @@ class _Sparing:
         problem: PoolProblem,
         opened: OpenSlots,
         lists: Ints,
+        marks: _Marks,
         guards: Sequence[Bounded],
         topics: TopicCounts | None,
     ) -> None:
@@ -104,9 +118,8 @@ class _Sparing:
         order = self.order = ordered_by(price)
         self.price, self.lists, self.found = price[order], lists[order], problem.lists[order]
         self.topic, self.spread = problem.topic[order], opened.spread_of[order]
-        added, stays = _added(problem, lists), _stays(opened, lists)
-        self.may_return = _may_return(problem, lists, added, stays)[order]
-        self.stays, self.added = stays[order], added[order]
+        self.added, self.stays = marks.added[order], marks.stays[order]
+        self.may_return = marks.may_return[order]
         self.cost = int((self.added * self.price[:, None]).sum())
         # What was aimed at last has the narrowest bands: most steps fail by these.
         self.guards = list(reversed(guards))
@@ -115,9 +128,8 @@ class _Sparing:
         self.low = [guard.band.low.tolist() for guard in self.guards]
         self.high = [guard.band.high.tolist() for guard in self.guards]
         self.rack = np.append(problem.brokers.rack, [NONE, NONE])
-        shape = len(opened.spreads), len(problem.brokers.rack_names)
-        self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
-        self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+        every = np.arange(len(opened.spreads))
+        self.least, self.most = bounds_of(opened, every, len(problem.brokers.rack_names))
         self.held: dict[int, tuple[Ints, Ints]] = {}
         # By broker, the number of steps; by replica, those of its brokers when it was tried.
         self.changes = [0] * len(problem.brokers)

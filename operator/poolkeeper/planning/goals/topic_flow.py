@@ -3,20 +3,22 @@
 `topic_targets` says how many replicas of each topic every broker should end with. Replicas above
 these numbers are dealt, within each topic, to the brokers that lack some. The smallest replicas go
 first, from rack to the same rack if possible, else to any rack without a replica of the partition.
-Where bytes are a goal too, a broker that should give some gives larger replicas as well, of each
-topic as many sizes as its bytes need. Where brokers hold the same
-partitions, a broker that lacks some takes each of these from one of them only, so the others offer
-the next larger ones in the next pass. What cannot be dealt like this is left to `topic_spread`.
+Where brokers hold the same partitions, a broker that lacks some takes each of these from one of
+them only, so the others offer the next larger ones in the next pass. What cannot be dealt like this
+is left to `topic_spread`.
+
+Where bytes are a goal too, a broker gives larger replicas the more bytes it should give
+(`byte_targets`): from the smallest of each topic alone to replicas of all sizes.
 """
 
 import numpy as np
 
-from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure
 from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
 from poolkeeper.planning.goals.topic_targets import target_counts
+from poolkeeper.planning.placement.byte_targets import aim_of
 from poolkeeper.planning.placement.replica_classes import bounds_of
 from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot
 from poolkeeper.planning.problem.grouping import ordered_by
@@ -24,8 +26,8 @@ from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _TURNS = 64
 _PASSES_MAX = 16
-_SIZES_STEPS = 6
-"""How often the part of all sizes that a broker gives is halved."""
+_HALVINGS = 6
+"""How finely it is told up to which size a broker gives: to this power of a half of all sizes."""
 
 
 def route_topics(
@@ -50,31 +52,7 @@ def route_topics(
     target = target_counts(
         problem, start, movable, topics, brokers, all_sizes=all_sizes, added=added
     )
-    weights = None if weighed is None else _Weights.of(weighed, start, problem.eligible)
-    return _move_surplus(problem, opened, start, movable, target, added, weights)
-
-
-@frozen
-class _Weights:
-    """A load that should come out even, and how much of it brokers should keep of their own."""
-
-    measure: LoadMeasure
-    keep: Floats
-
-    @classmethod
-    def of(cls, measure: LoadMeasure, lists: Ints, eligible: Bools) -> "_Weights":
-        """What brokers above their share give is as much as their band, or those below, demand."""
-        load, band = measure.load(lists), measure.narrow
-        above = np.where(eligible, np.maximum(load - band.share, 0), 0)
-        must = np.where(eligible, np.maximum(load - band.high, 0), 0)
-        lacking = np.where(eligible, np.maximum(band.low - load, 0), 0).sum()
-        part = min(1.0, lacking / max(above.sum(), 1.0))
-        return cls(measure, load - np.maximum(must, part * above))
-
-    def to_give(self, lists: Ints) -> Floats:
-        """By broker, how much of the load it should yet give."""
-        left: Floats = np.maximum(self.measure.load(lists) - self.keep, 0)
-        return left
+    return _move_surplus(problem, opened, start, movable, target, added, weighed)
 
 
 def _added(problem: PoolProblem, opened: OpenSlots, lists: Ints) -> Bools | None:
@@ -95,7 +73,7 @@ def _move_surplus(
     movable: Bools,
     target: Ints,
     added: Bools | None,
-    weights: _Weights | None,
+    weighed: LoadMeasure | None,
 ) -> Ints:
     """The lists with surplus replicas moved to brokers that lack some, as far as racks permit."""
     lists = lists.copy()
@@ -103,9 +81,13 @@ def _move_surplus(
     bounds = bounds_of(opened, np.arange(len(opened.spreads)), len(problem.brokers.rack_names))
     untried = movable.copy()
     surplus = replicas_by_topic(problem, np.where(movable, lists, NONE)) - target
+    aim = None if weighed is None else aim_of(weighed, lists, problem.eligible)
     for _ in range(_PASSES_MAX):
         here = np.where(untried, lists, NONE)
-        give = None if weights is None else (weights.measure.value, weights.to_give(lists))
+        give = None
+        if weighed is not None and aim is not None:
+            left = np.maximum(weighed.load(lists) - (aim.load - aim.give), 0)
+            give = weighed.value, left
         row, slot = _givers(problem, here, surplus, added, give)
         if not len(row):
             break
@@ -175,7 +157,7 @@ def _of_sizes(
     the first so many, from the smallest alone to those of all sizes.
     """
     part, more = np.zeros(len(give)), np.maximum(count - goes, 0)
-    for step in range(1, _SIZES_STEPS + 1):
+    for step in range(1, _HALVINGS + 1):
         tried = part + 0.5**step
         first = goes + (more * tried[broker]).astype(np.int64)
         those = _spread_over(number, goes, first)

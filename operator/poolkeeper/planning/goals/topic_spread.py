@@ -20,6 +20,7 @@ from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.replica_swaps import REPLICA_MIB
 from poolkeeper.planning.goals.topic_counts import TopicCounts
+from poolkeeper.planning.placement.replica_classes import bounds_of
 from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -77,10 +78,8 @@ class _Spreading:
         self.guards = guards
         self.loads = [guard.measure.load(lists) for guard in guards]
         self.load = total.measure.load(lists) - total.band.share
-        racks = len(problem.brokers.rack_names)
-        shape = len(opened.spreads), racks
-        self.least = np.array([s.low for s in opened.spreads], dtype=np.int64).reshape(shape)
-        self.most = np.array([s.high for s in opened.spreads], dtype=np.int64).reshape(shape)
+        every = np.arange(len(opened.spreads))
+        self.least, self.most = bounds_of(opened, every, len(problem.brokers.rack_names))
         self.start = np.searchsorted(problem.topic, np.arange(len(problem.topics) + 1))
         self.moves = 0
         self.known: tuple[tuple[int, int], _Steps] | None = None

@@ -26,7 +26,7 @@ def awaits_replicas(spec: TopicSpec, topic: Topic, key: str, value: str) -> bool
     needed = commits_need({key: value})
     if needed <= max(commits_need(topic.config or {}), _fewest_in_sync(topic)):
         return False
-    return is_declarable(topic.name) or needed <= _declared_replicas(spec, topic)
+    return is_declarable(topic.name) or needed <= (declared_replicas(spec, topic) or 0)
 
 
 def postponed_configs(
@@ -48,10 +48,15 @@ def _fewest_in_sync(topic: Topic) -> int:
     return min((len(p.replicas if p.isr is None else p.isr) for p in topic.partitions), default=0)
 
 
-def _declared_replicas(spec: TopicSpec, topic: Topic) -> int:
-    """How many replicas each partition has at least once the topic is as declared."""
-    if spec.manual is not None:
-        return min(map(len, spec.manual), default=0)
-    if spec.replication_factor is not None:
+def declared_replicas(spec: TopicSpec | None, topic: Topic | None) -> int | None:
+    """How many replicas each partition has at least once the topic is as declared, if that tells.
+
+    Whatever is not declared stays as the topic has it.
+    """
+    if spec is not None and spec.manual is not None:
+        return min(map(len, spec.manual), default=None)
+    if spec is not None and spec.replication_factor is not None:
         return spec.replication_factor
-    return min((len(p.replicas) - len(p.adding) for p in topic.partitions), default=0)
+    if topic is None:
+        return None
+    return min((len(each.replicas) - len(each.adding) for each in topic.partitions), default=None)

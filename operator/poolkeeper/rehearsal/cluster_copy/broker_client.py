@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from poolkeeper.brokers.enrich import with_sizes
-from poolkeeper.brokers.sizes import Sizes, from_response
+from poolkeeper.brokers.sizes import Failure, Sizes, from_response
 from poolkeeper.errors import Unavailable, Unsupported
 from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topology import Cluster, ToldReplicas, TopicPartition
@@ -28,12 +28,12 @@ class SimulatedBrokerClient:
     def sizes(self, brokers: Iterable[int], deadline_s: float = 10) -> Sizes:
         """Return what is in the log directories of live brokers."""
         if not self.tells_logs:
-            return Sizes({}, dict.fromkeys(brokers, "not simulated"))
+            return Sizes({}, dict.fromkeys(brokers, Failure("not simulated")))
         simulated = self.cluster.simulation.brokers
         asked = set(brokers)
         live = {id_ for id_ in asked if id_ in simulated and simulated[id_].alive}
         logs = {id_: from_response(self.cluster.simulation.log_dirs(id_)) for id_ in sorted(live)}
-        return Sizes(logs, dict.fromkeys(asked - live, "not live"))
+        return Sizes(logs, dict.fromkeys(asked - live, Failure("not live")))
 
     def told_replicas(
         self, topics: Mapping[int, Collection[str]], deadline_s: float = 10

@@ -7,7 +7,7 @@ have. So an answer is a view: a log is looked up when somebody asks for it.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from poolkeeper.brokers.sizes import BrokerLogs, ReplicaLog, Sizes
+from poolkeeper.brokers.sizes import BrokerLogs, Failure, ReplicaLog, Sizes
 from poolkeeper.model.topology import LogDir, TopicPartition
 from poolkeeper.rehearsal.cluster_copy.broker_client import SimulatedBrokerClient
 from poolkeeper.sandbox.simulation.broker.log_dirs import Disk
@@ -57,7 +57,7 @@ class RehearsedBrokers(SimulatedBrokerClient):
         live = sorted(id_ for id_ in asked if id_ in simulated and simulated[id_].alive)
         self.cluster.simulation.transfers.settle()
         logs = {id_: self._logs(id_, simulated[id_].disk) for id_ in live}
-        return Sizes(logs, dict.fromkeys(asked - logs.keys(), "not live"))
+        return Sizes(logs, dict.fromkeys(asked - logs.keys(), Failure("not live")))
 
     def _logs(self, id_: int, disk: Disk) -> BrokerLogs:
         working = [(n, path) for n, path in enumerate(disk.directories) if n not in disk.failed]

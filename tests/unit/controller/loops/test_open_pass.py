@@ -2,7 +2,7 @@
 
 from builders import cluster
 from poolkeeper.brokers.requests import Versions
-from poolkeeper.brokers.sizes import Silence, Sizes
+from poolkeeper.brokers.sizes import Failure, Sizes
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops.broker_link import BrokerLink
 from poolkeeper.controller.loops.open_pass import enrich_for
@@ -18,7 +18,8 @@ class Client:
     is_refused = False
 
     def sizes(self, brokers: object, deadline_s: float) -> Sizes:
-        failures = {1: Silence("no answer in time"), 2: "these credentials are not authorized"}
+        refused = Failure("these credentials are not authorized")
+        failures = {1: Failure("no answer in time", silent=True), 2: refused}
         return Sizes({}, failures)
 
     def min_insync(self, brokers: object, deadline_s: float) -> dict[int, int]:

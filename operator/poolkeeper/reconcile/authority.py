@@ -3,16 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Deletion
 from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Mode
-
-if TYPE_CHECKING:
-    from poolkeeper.telemetry.audit import AuditTrail
+from poolkeeper.telemetry.audit import AuditTrail
 
 DELETIONS_MAX = 10
 """The most topics of a namespace deleted within `DELETIONS_WITHIN_MS` without a person's approval.
@@ -129,7 +126,7 @@ def _approvers(approval: Approval, *, verified: bool) -> dict[str, str]:
     }
 
 
-def approver(authority: Authority, plan: Plan, trail: "AuditTrail", *, by_person: bool) -> str:
+def approver(authority: Authority, plan: Plan, trail: AuditTrail, *, by_person: bool) -> str:
     """Return who allows a plan, for the audit trail and the history."""
     if by_person:
         return f"confirmed by {trail.user}"

@@ -105,7 +105,7 @@ def test_without_rights_brokers_say_so_and_configs_pass_unchecked(
     guarded: Sandbox, topic_name: str
 ) -> None:
     with opened(guarded, BOB) as brokers:
-        assert "uthoriz" in brokers.sizes((1,)).failures[1]
+        assert "uthoriz" in brokers.sizes((1,)).failures[1].reason
         with pytest.raises(Unavailable, match="does not show its config"):
             brokers.broker_config(1)
         checks = ConfigCheck(topic_name, BAD, LISTS), ConfigCheck("__consumer_offsets", BAD)

@@ -107,11 +107,7 @@ def _optimize_topics(
     problem: PoolProblem, opened: OpenSlots, lists: Ints, guards: Sequence[Bounded], goal: Goal
 ) -> tuple[Ints, TopicCounts]:
     """Spread the topics freely and repair earlier goals; if that fails, spread within these."""
-    ones = np.ones(len(problem), dtype=np.int64)
-    share = share_of_value(
-        problem, opened, lists, ones, np.zeros(len(problem.brokers), dtype=np.int64)
-    )
-    wide, narrow = topic_bands(problem, lists, share, goal)
+    wide, narrow = _bands_of_topics(problem, opened, lists, goal)
     if not wide.outside():
         return lists, wide
     by_count = measure_of(problem, opened, lists, Goal(GoalKind.REPLICAS, count=1))
@@ -127,6 +123,22 @@ def _optimize_topics(
     if _excess_by_guard(problem, found, guards) <= before:
         return found, free
     return spread_topics(problem, opened, lists, narrow, total, guards), narrow
+
+
+def least_topic_moves(problem: PoolProblem, opened: OpenSlots, lists: Ints, goal: Goal) -> int:
+    """How many replicas must move at least before all topics are inside their wide bands."""
+    wide, _ = _bands_of_topics(problem, opened, lists, goal)
+    above = np.maximum(wide.replicas - wide.high, 0).sum()
+    return int(max(above, np.maximum(wide.low - wide.replicas, 0).sum()))
+
+
+def _bands_of_topics(
+    problem: PoolProblem, opened: OpenSlots, lists: Ints, goal: Goal
+) -> tuple[TopicCounts, TopicCounts]:
+    ones = np.ones(len(problem), dtype=np.int64)
+    nothing = np.zeros(len(problem.brokers), dtype=np.int64)
+    share = share_of_value(problem, opened, lists, ones, nothing)
+    return topic_bands(problem, lists, share, goal)
 
 
 def _replica_band(guards: Sequence[Bounded]) -> Band:

@@ -28,6 +28,7 @@ from poolkeeper.planning.goals.optimizer import (
     REPLICA_GOALS,
     WEIGHTED_GOALS,
     Optimization,
+    least_topic_moves,
     optimize,
     spared,
 )
@@ -274,12 +275,47 @@ def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -
             opened = choose_givers(problem, opened, targets)
     heavy = next((g for g in goals if g.kind in WEIGHTED_GOALS), None)
     weighed = measure_of(problem, opened, opened.lists, heavy) if heavy else None
-    placement = place(problem, opened, share, first, capacity, balance=balance, weighed=weighed)
-    counted = [Bounded(replica_measure(problem, share, first), placement.band)] if first else []
-    caps = capacity.replicas, capacity.mib
-    optimization = optimize(problem, opened, placement.lists, caps, goals[len(counted) :], counted)
-    leadership = _lead(problem, optimization.lists, balance=balance)
-    return Layout(problem, opened, placement, optimization, leadership, capacity, balance)
+
+    def balanced(placement: Placement) -> Layout:
+        counted = [Bounded(replica_measure(problem, share, first), placement.band)] if first else []
+        caps, others = (capacity.replicas, capacity.mib), goals[len(counted) :]
+        found = optimize(problem, opened, placement.lists, caps, others, counted)
+        leadership = _lead(problem, found.lists, balance=balance)
+        return Layout(problem, opened, placement, found, leadership, capacity, balance)
+
+    if _topics_decide(problem, opened, share, goals, capacity):
+        layout = balanced(Placement(opened.lists, band(share, first, half=True)))
+        outside = layout.placement.band.outside(replicas_by_broker(problem, layout.lists))
+        if not outside[problem.eligible].any() and not layout.excess:
+            return layout
+    return balanced(
+        place(problem, opened, share, first, capacity, balance=balance, weighed=weighed)
+    )
+
+
+def _topics_decide(
+    problem: PoolProblem,
+    opened: OpenSlots,
+    share: Floats,
+    goals: list[Goal],
+    capacity: CapacityBounds,
+) -> bool:
+    """Whether the goal for topics makes what the one for replicas would move of no matter.
+
+    Topics are laid out from where their replicas were found (`topic_flow`). The layout for counts
+    alone counts where it brings the topics inside their bands as well, or where theirs does not
+    bring the brokers inside. It makes as few moves as counts need. So the first is ruled out where
+    topics need more.
+    """
+    kinds = [goal.kind for goal in goals]
+    if kinds != [GoalKind.REPLICAS, GoalKind.TOPIC_REPLICAS] or problem.fresh.any():
+        return False
+    if (opened.lists == OPEN).any() or _excess(problem, opened.lists, capacity):
+        return False
+    held = replicas_by_broker(problem, opened.lists)
+    outside = band(share, goals[0], half=True).outside(held)[problem.eligible]
+    needed = int(max(np.maximum(outside, 0).sum(), np.maximum(-outside, 0).sum()))
+    return least_topic_moves(problem, opened, opened.lists, goals[1]) > needed
 
 
 def _kept_targets(problem: PoolProblem, opened: OpenSlots, share: Floats) -> KeptTargets:

@@ -8,7 +8,7 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.racks import Spread
-from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot
+from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot, take_rows
 
 
 @frozen
@@ -30,7 +30,7 @@ def open_for_racks(whole: WholeLists, even: Spread, relative: Floats, opened_slo
     opened = np.zeros(len(whole.lists), dtype=np.int64)
     rows = np.arange(len(whole.lists))
     while len(rows):
-        lists = whole.lists[rows]
+        lists = take_rows(whole.lists, rows)
         kept = lists != opened_slot
         racks = np.where(kept, whole.racks[rows], NONE)
         earlier, held = _same_rack(racks)
@@ -38,8 +38,12 @@ def open_for_racks(whole: WholeLists, even: Spread, relative: Floats, opened_slo
         below = low.sum() - (kept & (earlier < low[racks])).sum(axis=1)
         bound = np.where(above[:, None] > 0, high[racks], low[racks])
         giving = kept & (held > bound)
-        going_on = ((above > 0) | (below > opened[rows])) & giving.any(axis=1)
-        rows, giving, lists = rows[going_on], giving[going_on], lists[going_on]
+        going_on = np.flatnonzero(((above > 0) | (below > opened[rows])) & any_slot(giving))
+        rows, giving, lists = (
+            rows[going_on],
+            take_rows(giving, going_on),
+            take_rows(lists, going_on),
+        )
         giver = _giver(giving, whole.leads[rows], relative[lists])
         whole.lists[rows, giver] = opened_slot
         opened[rows] += 1

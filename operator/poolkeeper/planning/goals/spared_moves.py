@@ -27,7 +27,7 @@ from poolkeeper.planning.goals.local_search import Bounded, binds
 from poolkeeper.planning.goals.replica_swaps import REPLICA_MIB
 from poolkeeper.planning.goals.topic_counts import TopicCounts
 from poolkeeper.planning.placement.replica_classes import bounds_of
-from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, any_slot
+from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, any_slot, take_rows
 from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -75,7 +75,7 @@ class _Marks:
     def of(cls, problem: PoolProblem, opened: OpenSlots, lists: Ints) -> "_Marks":
         """The marks of these lists."""
         changed = np.flatnonzero(any_slot(lists != problem.lists))
-        now, found = lists[changed], problem.lists[changed]
+        now, found = take_rows(lists, changed), take_rows(problem.lists, changed)
         added, may_return = np.zeros((2, *lists.shape), dtype=bool)
         added[changed] = (now >= 0) & ~within(now, found)
         stays = _stays(opened, lists)
@@ -93,7 +93,10 @@ def _stays(opened: OpenSlots, lists: Ints) -> Bools:
     """
     stays = np.zeros(lists.shape, dtype=bool)
     rows = np.flatnonzero(any_slot(opened.stays))
-    stays[rows] = within(lists[rows], np.where(opened.stays[rows], opened.lists[rows], NONE))
+    stays[rows] = within(
+        take_rows(lists, rows),
+        np.where(take_rows(opened.stays, rows), take_rows(opened.lists, rows), NONE),
+    )
     return stays
 
 
@@ -116,9 +119,13 @@ class _Sparing:
         self.problem, self.topics = problem, topics
         price = np.where(problem.fresh, 0, problem.mib + REPLICA_MIB)
         order = self.order = ordered_by(price)
-        self.price, self.lists, self.found = price[order], lists[order], problem.lists[order]
+        self.price, self.lists, self.found = (
+            price[order],
+            take_rows(lists, order),
+            take_rows(problem.lists, order),
+        )
         self.topic, self.spread = problem.topic[order], opened.spread_of[order]
-        self.added, self.stays = marks.added[order], marks.stays[order]
+        self.added, self.stays = take_rows(marks.added, order), take_rows(marks.stays, order)
         self.may_return = marks.may_return[order]
         self.cost = int((self.added * self.price[:, None]).sum())
         # What was aimed at last has the narrowest bands: most steps fail by these.
@@ -233,7 +240,7 @@ class _Sparing:
         self, row: int, source: int, home: int, rows: Ints, slots: Ints
     ) -> tuple[int, int, int] | None:
         """The cheapest of these replicas of the home that may come for the row's, if any."""
-        may = ~any_slot(self.lists[rows] == source)
+        may = ~any_slot(take_rows(self.lists, rows) == source)
         for number, value in enumerate(self.values):
             may &= self._inside(number, source, home, value[row] - value[rows])
         at = may.nonzero()[0]
@@ -266,7 +273,7 @@ class _Sparing:
         leaves, comes = self.rack[source], self.rack[target]
         if leaves == comes:
             return np.ones(len(rows), dtype=bool)
-        racks, spread = self.rack[self.lists[rows]], self.spread[rows]
+        racks, spread = self.rack[take_rows(self.lists, rows)], self.spread[rows]
         there, left = ((racks == each).sum(axis=1) for each in (comes, leaves))
         keeps: Bools = (there < self.most[spread, comes]) & (left > self.least[spread, leaves])
         return keeps

@@ -20,7 +20,7 @@ from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topi
 from poolkeeper.planning.goals.topic_targets import target_counts
 from poolkeeper.planning.placement.byte_targets import aim_of
 from poolkeeper.planning.placement.replica_classes import bounds_of
-from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot
+from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot, take_rows
 from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -101,7 +101,9 @@ def _move_surplus(
             row, slot, receiver = row[receiver >= 0], slot[receiver >= 0], receiver[receiver >= 0]
             if not len(row):
                 break
-            fits = _may_go(lists[row], rack, slot, taker[receiver], opened.spread_of[row], bounds)
+            fits = _may_go(
+                take_rows(lists, row), rack, slot, taker[receiver], opened.spread_of[row], bounds
+            )
             at = fits.nonzero()[0]
             # One replica of a partition moves per turn.
             at = at[np.sort(np.unique(row[at], return_index=True)[1])]
@@ -126,7 +128,7 @@ def _givers(
     `give`: a value by row, and how much of it should leave each broker; the smallest go otherwise.
     """
     some = np.flatnonzero(any_slot(surplus > 0)[problem.topic])
-    here = lists[some]
+    here = take_rows(lists, some)
     gives = (here >= 0) & (surplus > 0)[problem.topic[some, None], here]
     at, slot = np.nonzero(gives)
     row, broker = some[at], here[at, slot]

@@ -21,7 +21,7 @@ from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.replica_swaps import REPLICA_MIB
 from poolkeeper.planning.goals.topic_counts import TopicCounts
 from poolkeeper.planning.placement.replica_classes import bounds_of
-from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot
+from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, take_rows
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _CELLS = 4_000_000
@@ -210,7 +210,7 @@ class _Spreading:
         `giver`: the broker that each row's replica leaves, or all of them.
         """
         rack, spread = self.problem.brokers.rack, self.opened.spread_of[row]
-        lists, own = self.lists[row], np.broadcast_to(rack[giver], len(row))
+        lists, own = take_rows(self.lists, row), np.broadcast_to(rack[giver], len(row))
         racks = np.zeros((len(row), self.least.shape[1]), dtype=np.int64)
         others = np.ones((len(row), len(rack)), dtype=bool)
         every = np.arange(len(row))
@@ -225,7 +225,7 @@ class _Spreading:
 
     def _cost(self, row: Ints, giver: int, taker: int) -> Ints:
         """By row, what the plan costs more if the replica moves to the taker."""
-        found = self.problem.lists[row]
+        found = take_rows(self.problem.lists, row)
         added = (~any_slot(found == taker)).astype(np.int64) - ~any_slot(found == giver)
         price = np.where(self.problem.fresh[row], 0, self.problem.mib[row] + REPLICA_MIB)
         cost: Ints = added * price

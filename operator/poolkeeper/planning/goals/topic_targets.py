@@ -24,7 +24,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
 from poolkeeper.planning.placement.network import Network
-from poolkeeper.planning.problem.arrays import NONE, Bools, Ints
+from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, take_rows
 from poolkeeper.planning.problem.grouping import stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -102,8 +102,8 @@ def _next_size(problem: PoolProblem, lists: Ints, movable: Bools, free: Ints, ab
     large = max(int(np.quantile(problem.mib, _LARGE)), 1) if len(problem) else 1
     size = np.minimum(problem.mib * _SIZES // large, _SIZES)
     row = stable_order(size, _SIZES + 1)
-    place = np.flatnonzero(movable[row])
-    row, broker = row[place // lists.shape[1]], lists[row].ravel()[place]
+    place = np.flatnonzero(take_rows(movable, row))
+    row, broker = row[place // lists.shape[1]], take_rows(lists, row).ravel()[place]
     order = stable_order(problem.topic[row] * free.shape[1] + broker, free.size)
     ends = np.cumsum(free.ravel()).reshape(free.shape)
     at = np.minimum(ends - free + above, np.maximum(ends - 1, 0))

@@ -21,7 +21,7 @@ from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.layout.changes import Change, changed_rows, changes_of
 from poolkeeper.planning.layout.pool_layout import LayOut, Layout, lay_out
-from poolkeeper.planning.problem.arrays import Ints, Rows
+from poolkeeper.planning.problem.arrays import Ints, Rows, take_rows
 from poolkeeper.planning.problem.partitions import Lists
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
@@ -72,7 +72,10 @@ class PoolLayouts:
             known = np.array([name in self.lists.changed for name in problem.topics], dtype=bool)
             rows = changed_rows(layout)
             rows = rows[~known[problem.topic[rows]]]
-            for lists, sign in ((problem.lists[rows], -1), (layout.lists[rows], 1)):
+            for lists, sign in (
+                (take_rows(problem.lists, rows), -1),
+                (take_rows(layout.lists, rows), 1),
+            ):
                 counts += sign * np.bincount(lists[lists >= 0], minlength=len(counts))
         return counts
 

@@ -17,7 +17,7 @@ from poolkeeper.planning.constraints.racks import Spread, rack_capacity, rack_co
 from poolkeeper.planning.layout.balance_causes import BalanceCauses
 from poolkeeper.planning.layout.leaders import leaders_by_broker
 from poolkeeper.planning.layout.pool_layout import Layout
-from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, count_slots
+from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, count_slots, take_rows
 from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 from poolkeeper.text import count, decimal
@@ -49,7 +49,7 @@ def changed_rows(layout: Layout) -> Ints:
 def targets_of(layout: Layout, rows: Ints) -> ReplicaLists:
     """The wanted lists of these rows."""
     ids = np.array([*layout.problem.brokers.ids, NONE], dtype=np.int64)
-    wanted = layout.lists[rows]
+    wanted = take_rows(layout.lists, rows)
     held = count_slots(wanted >= 0)
     inside = np.arange(wanted.shape[1]) < held[:, None]
     return ReplicaLists(np.append(0, np.cumsum(held)), ids[wanted[inside]])
@@ -57,7 +57,7 @@ def targets_of(layout: Layout, rows: Ints) -> ReplicaLists:
 
 def added_by(layout: Layout, rows: Ints) -> Ints:
     """For each of these rows, the number of replicas that the layout adds."""
-    before, after = layout.problem.lists[rows], layout.lists[rows]
+    before, after = take_rows(layout.problem.lists, rows), take_rows(layout.lists, rows)
     return count_slots((after >= 0) & ~within(after, before))
 
 
@@ -100,12 +100,12 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
     All rows of one kind change for the same causes.
     """
     problem = layout.problem
-    before, after = problem.lists[rows], layout.lists[rows]
+    before, after = take_rows(problem.lists, rows), take_rows(layout.lists, rows)
     before, after = np.where(before >= 0, before, NONE), np.where(after >= 0, after, NONE)
     stays = within(before, after)
     removed = np.where(stays, NONE, before)
     added = np.where(within(after, before), NONE, after)
-    lost = problem.lost[rows] & ~stays
+    lost = take_rows(problem.lost, rows) & ~stays
     counts = count_slots(before >= 0), count_slots(after >= 0)
     forced, placed = layout.opened.forced_by_racks[rows] > 0, problem.placed[rows]
     leaves = any_slot(_has_to_go(problem, removed, placed) | lost)

@@ -18,7 +18,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Goal
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
 from poolkeeper.planning.placement.network import Network
-from poolkeeper.planning.problem.arrays import Bools, Floats, Ints, any_slot
+from poolkeeper.planning.problem.arrays import Bools, Floats, Ints, any_slot, take_rows
 from poolkeeper.planning.problem.grouping import number_groups, stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -85,16 +85,16 @@ def _candidates(problem: PoolProblem, lists: Ints) -> Bools:
 
 
 def _share(problem: PoolProblem, lists: Ints, candidates: Bools) -> Floats:
-    rows = any_slot(candidates)
-    able = candidates[rows]
-    chosen = lists[rows]
+    rows = np.flatnonzero(any_slot(candidates))
+    able = take_rows(candidates, rows)
+    chosen = take_rows(lists, rows)
     could = np.bincount(chosen[able], minlength=len(problem.brokers))
     stays = leaders_by_broker(problem, lists) - np.bincount(
         lists[rows, 0], minlength=len(problem.brokers)
     )
     leads = np.flatnonzero(problem.leads)
     floor = stays.astype(np.float64)
-    total = float(rows.sum() + floor[leads].sum())
+    total = float(len(rows) + floor[leads].sum())
     everyone = BoundedGroup(leads, 0.0, float("inf"))
     return shares(total, problem.weight, floor, floor + could, (everyone,))
 

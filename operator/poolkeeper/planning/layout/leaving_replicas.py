@@ -39,7 +39,7 @@ from poolkeeper.planning.constraints.lowered_factors import packed
 from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.placement.rounds import replicas_by_broker
-from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, count_slots
+from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, count_slots, take_rows
 from poolkeeper.planning.problem.grouping import number_groups, stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -74,7 +74,7 @@ def choose_dropped(problem: PoolProblem, opened: OpenSlots, targets: KeptTargets
     room.make_lack_dear()
     room.brokers.filled = max(int((rest == OPEN).sum()) - room.lack(problem, targets), 0)
     stays = found.marked(problem, found.broker >= 0) & ~_leaving(problem, found, room)
-    rest[found.row] = packed(np.where(stays, problem.lists[found.row], NONE))
+    rest[found.row] = packed(np.where(stays, take_rows(problem.lists, found.row), NONE))
     return replace(opened, lists=rest)
 
 
@@ -90,7 +90,7 @@ def choose_givers(problem: PoolProblem, opened: OpenSlots, targets: KeptTargets)
     if room.lack(problem, targets) > room.brokers.surplus.sum() + (rest == OPEN).sum():
         room.brokers.below = _LACK
     goes = _leaving(problem, found, room)
-    own = np.where(goes, OPEN, problem.lists[found.row])
+    own = np.where(goes, OPEN, take_rows(problem.lists, found.row))
     rest[found.row] = np.where(free, own, rest[found.row])
     return replace(opened, lists=rest)
 
@@ -173,10 +173,10 @@ def _dropping(problem: PoolProblem, opened: OpenSlots) -> _Choices | None:
 def _crowding(problem: PoolProblem, opened: OpenSlots) -> _Choices | None:
     """Partitions of which one of several replicas leaves a rack; `None` if there are none."""
     row = np.flatnonzero(opened.forced_by_racks > 0)
-    own, now = problem.lists[row], opened.lists[row]
+    own, now = take_rows(problem.lists, row), take_rows(opened.lists, row)
     some = ((now == own) | (now == OPEN)).all(axis=1) & ~problem.hold[row]
     row, own, now = row[some], own[some], now[some]
-    free = (own >= 0) & ~problem.leaves[row] & ~opened.stays[row]
+    free = (own >= 0) & ~problem.leaves[row] & ~take_rows(opened.stays, row)
     rack = np.where(free, problem.brokers.rack[own], NONE)
     alike = rack[:, :, None] == rack[:, None, :]
     leave = (alike & (now == OPEN)[:, None, :]).sum(axis=2)
@@ -192,7 +192,7 @@ def _crowding(problem: PoolProblem, opened: OpenSlots) -> _Choices | None:
 
 def _by_racks(problem: PoolProblem, row: Ints, free: Bools, leaving: Ints) -> tuple[_Choices, Ints]:
     """The choice between these replicas, racks without bounds yet, and their racks by slot."""
-    own, racks = problem.lists[row], len(problem.brokers.rack_names)
+    own, racks = take_rows(problem.lists, row), len(problem.brokers.rack_names)
     number = np.where(free, problem.brokers.rack[own], racks)
     slot = np.argsort(number * len(problem.brokers) + np.maximum(own, 0), axis=1, kind="stable")
     number = np.take_along_axis(number, slot, axis=1)

@@ -24,7 +24,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OPEN
 from poolkeeper.planning.placement.byte_targets import turns_by_value
 from poolkeeper.planning.placement.rounding import ReplicaFlow, pick
-from poolkeeper.planning.problem.arrays import Ints, any_slot, concatenate, weights_by
+from poolkeeper.planning.problem.arrays import Ints, any_slot, concatenate, take_rows, weights_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 
@@ -133,8 +133,8 @@ def _without_clashes(lists: Ints, row: Ints, turns: Ints) -> Ints:
     Empty if that cannot be done.
     """
     turns = turns.copy()
-    for at in np.flatnonzero(any_slot(lists[row] == turns[:, None])).tolist():
-        fits = ~any_slot(lists[row] == turns[at])
+    for at in np.flatnonzero(any_slot(take_rows(lists, row) == turns[:, None])).tolist():
+        fits = ~any_slot(take_rows(lists, row) == turns[at])
         for broker in lists[row[at]].tolist():
             fits &= turns != broker
         others = np.flatnonzero(fits)

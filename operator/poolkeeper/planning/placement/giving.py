@@ -14,7 +14,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.placement.replica_classes import MovableReplicas
-from poolkeeper.planning.problem.arrays import Ints, any_slot
+from poolkeeper.planning.problem.arrays import Ints, any_slot, take_rows
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _LEVELS_MAX = 10_000
@@ -41,10 +41,11 @@ class Giving:
 def copied_mib(problem: PoolProblem, movable: MovableReplicas, lists: Ints) -> Ints:
     """By replica, what its move copies: nothing if it came to its broker in an earlier round."""
     copied: Ints = problem.mib[movable.row]
-    came = np.flatnonzero((problem.lists != lists)[movable.row, movable.slot])
+    changed = (problem.lists != lists).ravel()
+    came = np.flatnonzero(changed[movable.row * lists.shape[1] + movable.slot])
     rows = movable.row[came]
     broker = lists[rows, movable.slot[came]]
-    copied[came[~any_slot(problem.lists[rows] == broker[:, None])]] = 0
+    copied[came[~any_slot(take_rows(problem.lists, rows) == broker[:, None])]] = 0
     return copied
 
 
@@ -60,14 +61,11 @@ def giving_of(
     if known is None or levels < 2 or len(distinct(known[known > 0])) < 2:
         whole = np.arange(len(movable.size))
         return Giving(whole, movable.size, np.zeros(len(whole), dtype=np.int64), 1)
-    number, ordered = movable.number[order], known[order]
-    begin = np.searchsorted(number, np.arange(len(movable.size)))
-    part = _part_of(np.arange(len(number)) - begin[number])
-    first = np.flatnonzero(np.diff(number, prepend=-1) | np.diff(part, prepend=-1))
-    count = np.diff(first, append=len(number))
-    mean = np.add.reduceat(ordered.astype(np.float64), first) / count
+    of, first = _parts_of(movable.size)
+    count = np.diff(first, append=len(order))
+    mean = np.add.reduceat(known[order].astype(np.float64), first) / count
     price = np.rint(levels * mean / known.max()).astype(np.int64)
-    return Giving(number[first], count, price, levels * (brokers + 2))
+    return Giving(of, count, price, levels * (brokers + 2))
 
 
 def _levels(brokers: int, nodes: int) -> int:
@@ -76,10 +74,15 @@ def _levels(brokers: int, nodes: int) -> int:
     return min(_LEVELS_MAX, most)
 
 
-def _part_of(rank: Ints) -> Ints:
-    """The part of each place within a class: single ones first, then ever larger ones."""
-    ends = [0]
-    while ends[-1] <= int(rank.max(initial=0)):
-        ends.append(max(ends[-1] + 1, ends[-1] * 9 // 8))
-    found: Ints = np.searchsorted(np.array(ends), rank, side="right")
-    return found
+def _parts_of(size: Ints) -> tuple[Ints, Ints]:
+    """The class of each part, and its first place; the classes, of these sizes, follow each other.
+
+    The first parts of a class are single replicas, the later ones ever larger.
+    """
+    begins = [0]
+    while begins[-1] < int(size.max(initial=0)):
+        begins.append(max(begins[-1] + 1, begins[-1] * 9 // 8))
+    parts = np.searchsorted(np.array(begins), size)
+    of = np.repeat(np.arange(len(size)), parts)
+    within = np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)
+    return of, (np.cumsum(size) - size)[of] + np.array(begins)[within]

@@ -9,7 +9,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
 from poolkeeper.planning.placement.replica_classes import Cells, counts_of
-from poolkeeper.planning.problem.arrays import Ints, any_slot
+from poolkeeper.planning.problem.arrays import Ints, any_slot, take_rows
 from poolkeeper.planning.problem.grouping import number_groups
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -28,8 +28,8 @@ class SlotDemands:
 def slot_demands(problem: PoolProblem, opened: OpenSlots, lists: Ints, cells: Cells) -> SlotDemands:
     """Class all partitions that have open slots."""
     row = np.flatnonzero(any_slot(lists == OPEN))
-    wanted = (lists[row] == OPEN).sum(axis=1)
-    keys = [wanted, opened.spread_of[row], *_cell_columns(lists[row], cells)]
+    wanted = (take_rows(lists, row) == OPEN).sum(axis=1)
+    keys = [wanted, opened.spread_of[row], *_cell_columns(take_rows(lists, row), cells)]
     number, first = number_groups(keys)
     order = _interleave(number, problem.topic[row], problem.number[row])
     start = np.searchsorted(number[order], np.arange(len(first) + 1))

@@ -20,8 +20,8 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
-from poolkeeper.planning.problem.arrays import Bools, Ints, any_slot
-from poolkeeper.planning.problem.grouping import number_groups, ordered_by
+from poolkeeper.planning.problem.arrays import NONE, Bools, Ints, any_slot, take_rows
+from poolkeeper.planning.problem.grouping import number_groups, stable_order
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _FINE_ARCS_MAX = 100_000
@@ -109,7 +109,8 @@ def movable_replicas(
     movable &= ~opened.stays
     # Flat positions: two-dimensional ones take several times as long.
     place = np.flatnonzero(movable)
-    row, slot = np.divmod(place, lists.shape[1])
+    row = place // lists.shape[1]
+    slot = place - row * lists.shape[1]
     broker = lists.ravel()[place]
     keys = [broker, problem.fresh[row].astype(np.int64)] if problem.fresh.any() else [broker]
     if not cells.merged:
@@ -120,7 +121,7 @@ def movable_replicas(
     first_row, first_slot = row[first], slot[first]
     barred = _barred_racks(problem, opened, lists, row, slot) if cells.merged and len(row) else None
     if barred is None:
-        others = lists[first_row]
+        others = take_rows(lists, first_row)
         others[np.arange(len(first)), first_slot] = OPEN
         sites = _sites(opened, cells, broker[first], opened.spread_of[first_row], others)
         sites = sites * size[:, None]
@@ -141,19 +142,23 @@ def in_order(movable: MovableReplicas, by_size: Ints, copied: Ints | None = None
     `copied`: MiB by replica, of its partition or none; those of a class that copy nothing come
     first.
     """
-    rank = np.empty(len(by_size), dtype=np.int64)
-    rank[by_size] = np.arange(len(by_size))
-    keys = rank[movable.row]
+    slots = int(movable.slot.max(initial=-1)) + 1
+    place = np.full(len(by_size) * slots, NONE)
+    place[movable.row * slots + movable.slot] = np.arange(len(movable.row))
+    ordered = place.reshape(len(by_size), slots).take(by_size, axis=0).ravel()
+    ordered = ordered[ordered != NONE]
+    key, classes = movable.number, len(movable.size)
     if copied is not None:
-        keys += np.where(copied > 0, len(by_size), 0)
-    return ordered_by(keys, movable.number)
+        key, classes = 2 * key + (copied > 0), 2 * classes
+    found: Ints = ordered[stable_order(key[ordered], classes)]
+    return found
 
 
 def members_of(movable: MovableReplicas, chosen: Bools, order: Ints) -> Members:
     """The replicas of the chosen classes; `order`: see `in_order`."""
-    at = order[chosen[movable.number[order]]]
-    start = np.searchsorted(movable.number[at], np.arange(len(chosen) + 1))
-    barred = None if movable.barred is None else movable.barred[at]
+    at = order[np.repeat(chosen, movable.size)]
+    start = np.concatenate([[0], np.cumsum(np.where(chosen, movable.size, 0))])
+    barred = None if movable.barred is None else take_rows(movable.barred, at)
     return Members(movable.row[at], movable.slot[at], start, barred)
 
 

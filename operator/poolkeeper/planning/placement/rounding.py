@@ -13,7 +13,7 @@ from poolkeeper.planning.placement.byte_choice import CellBytes, GivingClass
 from poolkeeper.planning.placement.byte_targets import Aim
 from poolkeeper.planning.placement.open_slots import SlotDemands
 from poolkeeper.planning.placement.replica_classes import Cells, Members, MovableReplicas
-from poolkeeper.planning.problem.arrays import Ints, concatenate
+from poolkeeper.planning.problem.arrays import Ints, concatenate, take_rows
 
 _PASSES = 8
 
@@ -58,7 +58,7 @@ def _pick_alike(rows: int, flow: ReplicaFlow) -> tuple[Ints, Ints]:
     size = np.diff(found.start)
     left = chosen.sum(axis=1)
     of = np.repeat(np.arange(len(size)), size)
-    used = np.zeros(rows, dtype=bool)
+    used, first = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=np.int64)
     picked = []
     for _ in range(1 if flow.only_first else _PASSES):
         if not left.any():
@@ -67,8 +67,9 @@ def _pick_alike(rows: int, flow: ReplicaFlow) -> tuple[Ints, Ints]:
         members = members[~used[found.row[members]]]
         begin = np.searchsorted(of[members], np.arange(len(size)))
         members = members[np.arange(len(members)) - begin[of[members]] < left[of[members]]]
-        _, first = np.unique(found.row[members], return_index=True)
-        members = members[np.sort(first)]
+        row, place = found.row[members], np.arange(len(members))
+        first[row[::-1]] = place[::-1]
+        members = members[first[row] == place]
         used[found.row[members]] = True
         left -= np.bincount(of[members], minlength=len(left))
         picked.append(members)
@@ -98,7 +99,7 @@ def _pick_merged(rows: int, flow: ReplicaFlow, barred: Ints) -> tuple[Ints, Ints
     for number in np.flatnonzero(flow.movable_to_cell.sum(axis=1)).tolist():
         members = np.arange(*found.start[number : number + 2])
         members = members[~used[found.row[members]]]
-        bars, giver = barred[members], flow.movable.broker[number]
+        bars, giver = take_rows(barred, members), flow.movable.broker[number]
         value = None if aim is None else aim.value[found.row[members]]
         wanted = None if aim is None else (float(aim.give[giver]), float(aim.most[giver]))
         to_cell, sites = flow.movable_to_cell[number], flow.movable.sites[number]

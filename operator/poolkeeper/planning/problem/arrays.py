@@ -5,6 +5,7 @@ vector. A replica slot holds a broker's index or `NONE`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,8 @@ from poolkeeper.model.topology import Cluster, Replicas
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+Rows2D = TypeVar("Rows2D", Ints, Bools)
 
 Rows = tuple[int, ...]
 """The brokers of one replica list, by row."""
@@ -105,6 +108,11 @@ def eligible_of(pool: ResourcePoolSpec, brokers: BrokerIndex) -> Bools:
     eligible = np.zeros(len(brokers), dtype=bool)
     eligible[brokers.rows(set(pool.brokers) - pool.drain)] = True
     return eligible & brokers.live
+
+
+def take_rows(table: Rows2D, rows: Ints) -> Rows2D:
+    """These rows of a table. An index takes four times as long where rows are short."""
+    return table.take(rows, axis=0)
 
 
 def weights_by(lists: Ints, value: Ints, brokers: int) -> Ints:

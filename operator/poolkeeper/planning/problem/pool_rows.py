@@ -11,7 +11,7 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy
-from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slots
+from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, count_slots, take_rows
 from poolkeeper.planning.problem.partitions import Lists, index_of
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 
@@ -67,7 +67,7 @@ def rows_of(
     return PartitionRows(
         topic=both("topic"),
         number=both("number"),
-        lists=wide[order],
+        lists=take_rows(wide, order),
         rf=both("rf"),
         size=both("size"),
         rate=both("rate"),
@@ -77,7 +77,7 @@ def rows_of(
         hold=both("hold").astype(bool),
         no_source=both("no_source").astype(bool),
         duplicate=both("duplicate").astype(bool),
-        lost=lost[order].astype(bool),
+        lost=take_rows(lost, order).astype(bool),
     )
 
 
@@ -198,7 +198,7 @@ def _unchanged_rows(
             unplaced[rank] = homes[name].role is not TopicRole.PLACED
             kept[rank] = name in hold
     topic_of = np.repeat(np.arange(len(table.names)), np.diff(table.start))[rows]
-    wide, lost = lists.wide[rows], lists.lost[rows]
+    wide, lost = take_rows(lists.wide, rows), take_rows(lists.lost, rows)
     found_rf = count_slots(wide >= 0)
     rf = np.where(declared[topic_of] > 0, declared[topic_of], found_rf)
     slots = max(int(found_rf.max(initial=1)), int(rf.max(initial=1)))

@@ -72,13 +72,20 @@ class ReplicaLists:
         """Rows × slots, with `NOBODY` behind the last replica."""
         lengths = self.lengths
         slots = int(lengths.max(initial=1))
+        if len(self.ids) == len(lengths) * slots:
+            return self.ids.reshape(len(lengths), slots).copy()
         wide = np.full((len(lengths), slots), NOBODY, dtype=np.int64)
         wide[np.arange(slots) < lengths[:, None]] = self.ids
         return wide
 
     def take(self, rows: Ints) -> "ReplicaLists":
         """The lists of these rows."""
-        lengths = self.lengths[rows]
+        lengths = self.lengths
+        slots = int(lengths.max(initial=1))
+        if len(self.ids) == len(lengths) * slots:
+            ids = self.ids.reshape(len(lengths), slots).take(rows, axis=0).ravel()
+            return ReplicaLists(np.arange(len(rows) + 1) * slots, ids)
+        lengths = lengths[rows]
         offsets = np.append(0, np.cumsum(lengths))
         shift = np.repeat(self.offsets[rows] - offsets[:-1], lengths)
         return ReplicaLists(offsets, self.ids[np.arange(len(shift)) + shift])

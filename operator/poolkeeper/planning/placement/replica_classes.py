@@ -168,7 +168,7 @@ def _others(lists: Ints, place: Ints, row: Ints, slot: Ints, cells: Cells) -> li
     if base ** len(cells.members) < 2**40:
         # Digit c of the number counts the replicas in cell c. `NONE` and `OPEN` are in none.
         weight = np.append(base ** np.arange(len(cells.members)), 0)
-        digits = np.append(weight[cells.of], [0, 0])[lists]
+        digits = np.append(weight[cells.of], [0, 0]).take(lists)
         total = digits[:, 0].copy()
         for column in range(1, digits.shape[1]):
             total += digits[:, column]

@@ -25,6 +25,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.versions import records_moves
 from poolkeeper.planning.run_state.progress.move_progress import MoveProgress, MoveState
 from poolkeeper.planning.run_state.reassignments import requests
 from poolkeeper.planning.run_state.reassignments.requests import (
@@ -169,6 +170,8 @@ def _state_of_ours(move: Move, index: int, p: MoveProgress, cluster: Cluster) ->
             return Stall.STALE if _in_sync(cluster, name) else None
         case MoveState.IN_FLIGHT | MoveState.PENDING:
             return Stall.STALE if is_untouched(move, index, cluster) else None
+        case MoveState.ORPHANED if records_moves(cluster.kafka_version) or _in_sync(cluster, name):
+            return Stall.STALE  # its entry is gone, and nobody works on the list that is left
         case _:
             return None
 

@@ -15,7 +15,7 @@ from poolkeeper.model.topology import (
     RequestDamage,
     RequestFlaw,
 )
-from poolkeeper.planning.run_state.progress.move_progress import classify
+from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.reassignments.stalls import foreign_stall_of, stall_of
 
@@ -150,3 +150,23 @@ DAMAGE = RequestDamage(RequestFlaw.NOT_JSON, "the node is empty")
 def test_a_foreign_request_is_stuck_when_nothing_of_it_is_at_work(seen, expected):
     seen = replace(seen, brokers={number: Broker(number) for number in (1, 2, 3)})
     assert foreign_stall_of(seen, frozenset({1, 2, 3, 4})) is expected
+
+
+@pytest.mark.parametrize(
+    ("isr", "version", "expected"),
+    [
+        pytest.param((1, 2), "2.8.2", Stall.STALE, id="a-newer-controller-would-record-it"),
+        pytest.param((1, 2, 3), "2.0.1", Stall.STALE, id="an-old-one-would-have-ended-it"),
+        pytest.param((1, 2), "2.0.1", None, id="an-old-one-may-still-copy"),
+        pytest.param((1, 2), None, None, id="of-an-unknown-release"),
+    ],
+)
+def test_a_request_is_stuck_though_another_move_of_the_stage_lost_its_entry(isr, version, expected):
+    moves = MOVE, Move("u", None, 0, ((1, 2), (3, 2)), 1, "")
+    done = cluster((3, 2))
+    orphan = topic("u", (3, 1, 2), isr=isr)
+    seen = replace(done, topics={**done.topics, "u": orphan}, kafka_version=version)
+    seen = replace(seen, brokers={number: Broker(number) for number in range(1, 4)})
+    progress = classify(moves, seen)
+    assert progress[1].state is MoveState.ORPHANED
+    assert stall_of(moves, ((0, 1), (1, 1)), progress, seen) is expected

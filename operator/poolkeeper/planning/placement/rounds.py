@@ -34,7 +34,7 @@ from poolkeeper.planning.placement.replica_classes import (
     movable_replicas,
 )
 from poolkeeper.planning.placement.rounding import ReplicaFlow
-from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot
+from poolkeeper.planning.problem.arrays import Floats, Ints, any_slot
 from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -55,11 +55,9 @@ class Placement:
 
 def replicas_by_broker(problem: PoolProblem, lists: Ints) -> Ints:
     """Replicas by broker, of these lists and of the background load."""
-    # `NONE` is counted at index 0, before the first broker.
-    counts: Ints = np.bincount(
-        np.maximum(lists, NONE).ravel() + 1, minlength=len(problem.brokers) + 1
-    )
-    return problem.background_load.replicas + counts[1:]
+    # `OPEN` and `NONE` are counted before the first broker.
+    counts: Ints = np.bincount(lists.ravel() - OPEN, minlength=len(problem.brokers) - OPEN)
+    return problem.background_load.replicas + counts[-OPEN:]
 
 
 def place(

@@ -62,17 +62,21 @@ class Wrong:
 
 WRONG = {
     "partitions-shrink": Wrong(
-        "spec.partitions: is 2 (expected at least 3: topic t has them, "
-        "and partitions never shrink)",
+        "topic t, pool p: stays at 3 partitions instead of 2: partitions never shrink",
+        plan=4,
+        apply=4,
         topic=AS_IT_IS | {"partitions": 2},
     ),
     "keyed-partitions-grow": Wrong(
-        "spec.partitions: is 4 (expected 3, or acceptKeyRemapTo: 4: the topic is keyed, "
-        "75 % of its keys would change partition)",
+        "topic t, pool p: stays at 3 partitions instead of 4: 75 % of its keys would change",
+        plan=4,
+        apply=4,
         topic=AS_IT_IS | {"partitions": 4, "keyed": True},
     ),
     "a-broker-that-nobody-has-seen": Wrong(
-        "spec.brokers: broker 42 is not live and holds nothing (expected one of ",
+        "pool p: broker 42 is not live and holds nothing (live: 1, 2, 3): start it, or correct",
+        plan=4,
+        apply=4,
         pool=POOL | {"brokers": {"ids": [*POOL["brokers"]["ids"], 42]}},
     ),
     "another-cluster-id": Wrong(
@@ -94,6 +98,30 @@ def test_what_a_live_cluster_shows_to_be_wrong_is_said_and_not_done(bare, wrong)
     assert ran.code == wrong.apply
     assert wrong.said in ran.out + ran.err
     assert not [c for c in bare.written() if not c.path.startswith("/poolkeeper")]
+
+
+@pytest.mark.parametrize(
+    ("topic", "ids", "reasons"),
+    [
+        pytest.param(
+            {"partitions": 2}, (), {"PartitionsNeverShrink"}, id="others-added-partitions"
+        ),
+        pytest.param({}, (42,), {"BrokersMissing"}, id="a-broker-that-nobody-has-seen"),
+    ],
+)
+def test_what_one_topic_or_pool_asks_in_vain_keeps_no_other_from_anything(
+    bare, topic, ids, reasons
+):
+    put_topic(bare, "u", LISTS)
+    pools = {"p": POOL | {"brokers": {"ids": [*POOL["brokers"]["ids"], *ids]}}}
+    topics = {"t": AS_IT_IS | topic, "u": AS_IT_IS | {"config": {"retention.ms": "1000"}}}
+    declare(bare.folder, bare.connect, pools, topics)
+    planned = json.loads(run("plan", "-f", bare.folder, "--output", "json").out)
+    assert [(step["kind"], step["topic"]) for step in planned["steps"]] == [("SetConfig", "u")]
+    assert {problem["reason"] for problem in planned["problems"]} == reasons
+    assert run("apply", "-f", bare.folder, "--yes").code == 4
+    config = json.loads(bare.zookeeper.get("/config/topics/u")[0])["config"]
+    assert config == {"retention.ms": "1000"}
 
 
 # Systems that cannot be reached

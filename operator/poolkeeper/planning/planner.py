@@ -34,7 +34,12 @@ from poolkeeper.planning.constraints import outages, sources
 from poolkeeper.planning.constraints.capacity import EligibleBrokers, eligible_brokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.constraints.topic_configs import ConfigRules
-from poolkeeper.planning.diagnosis import drained_brokers, failed_log_dirs, unclean_elections
+from poolkeeper.planning.diagnosis import (
+    drained_brokers,
+    failed_log_dirs,
+    unclean_elections,
+    unseen_brokers,
+)
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
@@ -188,6 +193,7 @@ def proposal(
         ),
         *sources.problems(cluster, given.homes, gone),
         *quota_problems(counts.quotas, held),
+        *unseen_brokers.problems(desired, cluster, records, gone),
         *_problems_of_cluster(desired, cluster, records, moves, steps),
     }
     told = {p.topic for p in problems if is_left_undone(p.reason)}.union(scope.to_delete)

@@ -8,7 +8,7 @@ The remaining moves are a plan only if the independent audit finds no violation.
 from collections.abc import Collection
 from dataclasses import replace
 
-from poolkeeper.errors import InvalidInput, PoolkeeperError
+from poolkeeper.errors import PoolkeeperError
 from poolkeeper.fleet.schedule.work import cut_of, work_of
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -16,7 +16,6 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.proposals import identity
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
@@ -42,8 +41,6 @@ def plan_cluster(
     """Plan one cluster; a fault of it, or of its plan, becomes its problem and is never raised."""
     desired, cluster = cluster_request.desired, observed.cluster
     try:
-        if wrong := impossible_requests.of_pools(desired, cluster, observed.records, observed.gone):
-            raise InvalidInput(replace(each, file="", line=0) for each in wrong)
         made = plan(desired, cluster, observed.records, observed.gone)
         if cluster_request.pools:
             made = plan_of_pools(made, desired, cluster_request.pools)

@@ -8,7 +8,7 @@ from hypothesis import given
 from builders import cluster, desired, pool_spec, topic, topic_spec
 from laws import examples
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import ProblemReason, is_left_undone
 from poolkeeper.model.specs import RackPolicy, ResourcePoolSpec, Strategy
@@ -158,4 +158,5 @@ def test_a_pool_without_topics_tells_of_its_racks_as_well() -> None:
 def test_racks_of_brokers_that_register_none_or_are_dead_contradict_nothing() -> None:
     seen = cluster({1: None, 2: "b"}, topic("t", (2,)))
     spec = pool_spec("p", 1, 2, 3, racks={1: "a", 3: "c"}, goals=())
-    assert make_plan(desired(spec, topic_spec("t")), seen).problems == ()
+    known = Records(brokers={3: BrokerRecord("c", 1)})
+    assert make_plan(desired(spec, topic_spec("t")), seen, known).problems == ()

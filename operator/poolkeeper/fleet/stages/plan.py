@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper.errors import InvalidInput, Refused
+from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
@@ -33,7 +33,6 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.diagnosis import impossible_requests
 from poolkeeper.planning.parts.platform_first import may_be_mixed, platform_first
 from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.planner import PlanOptions, make_plan
@@ -158,11 +157,7 @@ def _stages(plan: Plan, columns: MoveColumns, desired: Desired, balances: pa.Tab
 def plan_cluster(
     plan_input: PlanInput, table: PartitionTable | None = None, planner: AnyPlanner = make_plan
 ) -> Plan:
-    """The plan; raises `InvalidInput` for what no plan of a pool can ever meet.
-
-    `table`: the cluster's columns, if the caller has them.
-    """
-    _require_possible(plan_input)
+    """The plan. `table`: the cluster's columns, if the caller has them."""
     given = (plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone)
     return planner(*given, PlanOptions(table=table))
 
@@ -268,16 +263,8 @@ def _pools(task: PlanTask) -> tuple[str, ...]:
     return tuple(sorted(pool.name for pool in desired.pools))
 
 
-def _require_possible(plan_input: PlanInput) -> None:
-    if wrong := impossible_requests.of_pools(
-        plan_input.desired, plan_input.cluster, plan_input.records, plan_input.gone
-    ):
-        raise InvalidInput(wrong)
-
-
 def _plan_part(task: PlanTask, seen: PlanInput, table: PartitionTable) -> StepResult:
     """Plan the part whose first pool the task names, if there is one."""
-    _require_possible(seen)
     for part in plan_parts.parts(seen.desired, seen.cluster, seen.records, table):
         if part.pools[0] == task.pool:
             plan = plan_parts.plan_of_part(
@@ -295,7 +282,6 @@ def _merge_parts(
     task: PlanTask, results: Sequence[StepResult], seen: PlanInput, table: PartitionTable
 ) -> Plan:
     """Join the plans of all parts; a missing part is planned here."""
-    _require_possible(seen)
     made = {each.part: each.tables for each in results if each.tables}
     plans = []
     for part in plan_parts.parts(seen.desired, seen.cluster, seen.records, table):

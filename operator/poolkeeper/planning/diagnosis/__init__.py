@@ -4,7 +4,7 @@ In come Layouts and declared specs; out go PlanProblems with their reasons and n
 each pool still has room for. Nothing here changes a plan.
 
 Read `problems` (what a layout leaves), `health` (what is wrong without a plan),
-`impossible_requests`, `failed_log_dirs`, `drained_brokers`,
+`unseen_brokers`, `failed_log_dirs`, `drained_brokers`,
 `capacity_conflicts`, `bin_packing`, `capacity_report`, `growth_report`, `oversized_partitions`,
 `incoming_load`, then `remaining_capacity` and `survivable_failures`; `unclean_elections` (what a
 config costs).

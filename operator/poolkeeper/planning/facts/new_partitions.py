@@ -315,14 +315,9 @@ class KeyedTopic:
 
     def __str__(self) -> str:
         return (
-            f"{keys_that_move(self.found, self.wanted)} (set spec.acceptKeyRemapTo to"
-            f" {self.wanted} to allow it)"
+            f"{percent(100 * float(moved_share(self.found, self.wanted)))} of its keys would change"
+            f" partition (set spec.acceptKeyRemapTo to {self.wanted} to allow it)"
         )
-
-
-def keys_that_move(found: int, wanted: int) -> str:
-    """Say what more partitions do to keys: 66.7 % of its keys would change partition."""
-    return f"{percent(100 * float(moved_share(found, wanted)))} of its keys would change partition"
 
 
 def _partitions(number: int) -> str:

@@ -9,7 +9,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.facts.conflicts import Witness
 from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined, needed
-from poolkeeper.text import named
+from poolkeeper.text import few, named
 
 
 @frozen
@@ -24,6 +24,24 @@ class SharedBrokers:
         verb = "is" if len(self.brokers) == 1 else "are"
         pools = named("pool", self.pools)
         return f"nothing moves: {brokers(self.brokers)} {verb} also in {pools}"
+
+
+@frozen
+class BrokersNeverSeen:
+    """Brokers of the pool that were never live and hold nothing; `live`: those that are."""
+
+    reason: ClassVar = ProblemReason.BROKERS_MISSING
+    brokers: tuple[int, ...]
+    live: tuple[int, ...]
+
+    def __str__(self) -> str:
+        one = len(self.brokers) == 1
+        verbs = "is not live and holds" if one else "are not live and hold"
+        live = f"live: {few(self.live, grouped=False)}" if self.live else "no broker is live"
+        return (
+            f"{brokers(self.brokers)} {verbs} nothing ({live}): start {'it' if one else 'them'}, or"
+            " correct spec.brokers"
+        )
 
 
 @frozen

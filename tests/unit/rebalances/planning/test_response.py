@@ -13,6 +13,7 @@ from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.schedule.budget import Bound, Budget, Schedule, Turn
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
+from poolkeeper.planning.facts.pools import BrokersNeverSeen
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.plan_cluster import ObservedCluster, plan_cluster, response_of_error
@@ -58,13 +59,14 @@ def test_a_part_is_the_plan_of_the_loop():
     assert (part.cluster_plan.moves, part.cluster_plan.bytes) == (4, 4 * MIB)
 
 
-def test_what_is_impossible_is_a_problem_without_a_place():
-    desired = declared("main", pool_spec("all", 1, 9))
+def test_a_pool_that_names_a_broker_that_nobody_has_seen_holds_up_no_other():
+    pools = [pool_spec("all", 1, 2, 3, claims=("t",)), pool_spec("new", 9)]
+    desired = builders.desired(pools, name="main")
     part = plan_cluster(ClusterRequest(desired), seen(crowded()), RebalanceRequest((), 0))
-    assert part.cluster_plan == ClusterPlan(
-        "main",
-        problem="spec.brokers: broker 9 is not live and holds nothing (expected one of 1, 2, 3)",
-    )
+    assert part.cluster_plan.problem == ""
+    assert part.cluster_plan.moves > 0
+    (told,) = part.cluster_plan.plan.problems
+    assert (told.pool, told.facts) == ("new", BrokersNeverSeen((9,), (1, 2, 3)))
 
 
 @pytest.mark.parametrize(

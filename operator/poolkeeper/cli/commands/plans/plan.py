@@ -29,7 +29,6 @@ from poolkeeper.cli.input.files import fleet_features
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import left_alone, left_undone, printing
-from poolkeeper.errors import InvalidInput
 from poolkeeper.jsontext import indented
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
@@ -37,7 +36,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.diagnosis import impossible_requests, remaining_capacity
+from poolkeeper.planning.diagnosis import remaining_capacity
 from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import with_parts
@@ -219,13 +218,11 @@ def audited_plan(
 ) -> Plan:
     """Make the plan with stages and parts, and audit it; `refused` asks the brokers about configs.
 
-    Without `forecast` it has no stages.
+    Without `forecast` it has no stages. What only the live cluster shows to be impossible is a
+    problem of its topic or pool, and all else is planned.
 
-    Raises InvalidInput for problems that only the live cluster shows, Refused for a broken rule.
+    Raises Refused for a broken rule.
     """
-    wrong = impossible_requests.problems(desired, observed.cluster, observed.records, observed.gone)
-    if wrong:
-        raise InvalidInput(wrong)
     found = _lawful(desired, observed, prune=prune)
     if said := refused(found.plan, observed.cluster):
         observed = replace(observed, cluster=replace(observed.cluster, refused_configs=said))

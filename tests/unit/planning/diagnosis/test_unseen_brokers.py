@@ -1,0 +1,54 @@
+"""Brokers that nobody has ever seen are the problem of the pools that declare them."""
+
+from dataclasses import replace
+
+import pytest
+
+from builders import cluster, desired, pool_spec, topic, topic_spec
+from poolkeeper.model.execution.records import BrokerRecord, Records
+from poolkeeper.model.plans import CreateTopic
+from poolkeeper.model.specs import ResourcePoolSpec
+from poolkeeper.planning.facts.pools import BrokersNeverSeen
+from poolkeeper.planning.planner import make_plan
+
+HELD = topic("t", (1, 2), (2, 1))
+
+
+@pytest.mark.parametrize(
+    ("pool", "records", "gone", "unseen"),
+    [
+        pytest.param(pool_spec("p", 1, 2), {}, (), (), id="all live"),
+        pytest.param(pool_spec("p", 1, 2, 8, 9), {}, (), (8, 9), id="nobody has seen two"),
+        pytest.param(pool_spec("p", 1, 2, 9, drain={9}), {}, (), (), id="drained, and removed"),
+        pytest.param(pool_spec("p", 1, 2, 9), {9: BrokerRecord("a", 5)}, (), (), id="seen before"),
+        pytest.param(pool_spec("p", 1, 2, 9), {9: BrokerRecord()}, (), (9,), id="missed alone"),
+        pytest.param(pool_spec("p", 1, 2, 9), {}, (9,), (), id="gone for good"),
+    ],
+)
+def test_who_was_never_seen(
+    pool: ResourcePoolSpec,
+    records: dict[int, BrokerRecord],
+    gone: tuple[int, ...],
+    unseen: tuple[int, ...],
+) -> None:
+    wanted = desired(pool, topic_spec("t"))
+    plan = make_plan(wanted, cluster((1, 2), HELD), Records(brokers=records), frozenset(gone))
+    found = [p.facts for p in plan.problems if isinstance(p.facts, BrokersNeverSeen)]
+    assert found == ([BrokersNeverSeen(unseen, (1, 2))] if unseen else [])
+
+
+def test_who_holds_replicas_was_seen() -> None:
+    wanted = desired(pool_spec("p", 1, 2), topic_spec("t"))
+    live = cluster((1, 2), HELD)
+    seen = replace(live, brokers={1: live.brokers[1]})
+    assert not any(isinstance(p.facts, BrokersNeverSeen) for p in make_plan(wanted, seen).problems)
+
+
+def test_other_pools_and_topics_go_on() -> None:
+    pools = [pool_spec("p", 1, 2), pool_spec("q", 9)]
+    new = [
+        topic_spec(name, pool, partitions=1, replication_factor=1) for name, pool in ("up", "vq")
+    ]
+    plan = make_plan(desired(pools, *new), cluster((1, 2)))
+    assert [step.topic for step in plan.steps if isinstance(step, CreateTopic)] == ["u"]
+    assert {(p.pool, p.topic) for p in plan.problems} == {("q", ""), ("q", "v")}

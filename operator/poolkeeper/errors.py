@@ -204,7 +204,14 @@ class Unavailable(PoolkeeperError):
 
 
 class Forbidden(Unavailable):
-    """A system answers, but rejects this identity: a retry does not help."""
+    """A system answers, but rejects this identity: a retry does not help.
+
+    `path` is the znode that may not be written, where it is one.
+    """
+
+    def __init__(self, message: str = "", path: str = "") -> None:
+        self.path = path
+        super().__init__(message)
 
 
 WhyUnwritten: TypeAlias = Refused | Stale | Forbidden

@@ -19,6 +19,7 @@ from poolkeeper.model.execution.runs import (
     StopRequest,
     StoredRun,
     ThrottleConflicts,
+    UnreadableConfig,
 )
 from poolkeeper.model.execution.throttles import LeftThrottles, Throttled, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
@@ -195,8 +196,11 @@ class ClusterAccess(ClusterView, Protocol):
     def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> Throttled:
         """Restore the saved throttle values wherever the live ones are still ours.
 
-        Returns whose config cannot be read.
+        Returns whose config cannot be read or written.
         """
 
-    def take_off_throttles(self, left: LeftThrottles) -> None:
-        """Restore what was before the throttles that runs of ours left."""
+    def take_off_throttles(self, left: LeftThrottles) -> Throttled:
+        """Restore what was before the throttles that runs of ours left; return what stays."""
+
+    def unwritable_configs(self, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
+        """Return the configs of these topics that may not be written; nothing is written."""

@@ -134,6 +134,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             copies=context.memory.copies,
             electing_since_ms=context.memory.electing_since_ms,
             held=held_copies.held(context.memory.copy_holds, copies_of(document.plan), now_ms),
+            unwritable=context.memory.unwritable,
         )
         decision = runs.decide(at)
         if not isinstance(decision, NeededInput):

@@ -15,7 +15,8 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.punctuality import LostTime
-from poolkeeper.model.execution.runs import RunDocument
+from poolkeeper.model.execution.runs import RunDocument, UnreadableConfig
+from poolkeeper.model.execution.throttles import Throttled
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topic_config.config_check import ConfigCheck
@@ -147,6 +148,12 @@ class PassMemory:
     looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
     """The last sizes of logs that the adaptive throttle goes by."""
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
+    unwritable: dict[str, UnreadableConfig] = field(default_factory=dict)
+    """By topic, the configs that may not be written, as of `unwritable_ms` or the run since."""
+    unwritable_ms: int = 0
+    stuck_throttles: Throttled = field(default_factory=Throttled)
+    """Of what runs have left, whose config may not be written, as of `stuck_ms`."""
+    stuck_ms: int = 0
     carried_out: set[str] | None = None
     """The hashes of plans that were carried out, as far as that is known; None: not read yet."""
     told_approval: str = ""
@@ -200,6 +207,7 @@ class PassMemory:
         self.copy_holds = {}
         self.configs = ConfigMemory()
         self.asked_deletions = {}
+        self.unwritable_ms = self.stuck_ms = 0
         self.gone, self.gone_read_ms = None, 0
         self.unheard_since_ms = None
         self.punctuality.at_ms = 0

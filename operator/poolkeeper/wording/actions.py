@@ -120,8 +120,8 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"took off the throttles that a run had left on {_entities(action)}"
     ),
     _A.THROTTLES_STAY: lambda action: (
-        f"left the throttles on {_throttled(action)}, whose config cannot be read: once it can be,"
-        " the next `poolkeeper apply` or `run` takes them off"
+        f"left the throttles on {_throttled(action)}, whose config cannot be read or written: once"
+        " it can be, the next `poolkeeper apply` or `run` takes them off"
     ),
     _A.COPIES_UNTHROTTLED: lambda action: (
         f"took the throttles off while {few_of(action.partitions)} {were(action.partitions)} still"
@@ -143,6 +143,11 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"left as they are: topic {action.topic} cannot be read, and {few_of(action.partitions)}"
         " may still be in flight: once it can be read, the next `poolkeeper apply` or `run` plans"
         " what is left"
+    ),
+    _A.MOVES_UNLIMITED: lambda action: (
+        f"left as they are: no throttle can limit the moves of {few_of(action.partitions)}, as"
+        " our ZooKeeper identity may not write the topic's config, or the partitions take in more"
+        " than the rate; `poolkeeper plan` shows what is left to do"
     ),
     _A.MOVES_LEFT_TO_KRAFT: lambda action: (
         f"left as they are: {few_of(action.partitions)} {were(action.partitions)} being moved, and"

@@ -21,8 +21,8 @@ def _left_throttles(wait: Wait) -> str:
     if wait.detail:
         return (
             f"a run that is gone left throttles on {_throttled(wait)}, and the config cannot be"
-            f" read ({wait.detail}): they slow replication until it can be, and `poolkeeper apply`"
-            " or `run` takes them off"
+            f" read or written ({wait.detail}): they slow replication until it can be, and"
+            " `poolkeeper apply` or `run` takes them off"
         )
     return (
         f"a run that is gone left throttles on {_throttled(wait)}: they slow replication until"
@@ -80,6 +80,10 @@ THROTTLES: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.THROTTLE_CONFLICT: _conflict,
     _R.THROTTLES_UNREADABLE: _unreadable,
+    _R.THROTTLES_UNWRITABLE: lambda wait: (
+        f"topic {wait.topic} is not moved, as it could not be throttled ({wait.detail}): let"
+        f" {wait.path} be written, by its ACL"
+    ),
     _R.THROTTLES_YIELDED: lambda wait: (
         f"somebody else set throttles on {_throttled(wait)} during the run: they stay as they are"
     ),

@@ -13,12 +13,13 @@ from poolkeeper.model.execution.runs import (
     StopRequest,
     StoredRun,
     ThrottleConflicts,
+    UnreadableConfig,
 )
 from poolkeeper.model.execution.throttles import LeftThrottles, Throttled, ThrottleReading
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
-from poolkeeper.zk import apply, fencing, kraft, throttling, znodes
+from poolkeeper.zk import apply, fencing, kraft, throttle_entities, throttling, znodes
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import history, journal, pending_plan, throttle_records
@@ -278,10 +279,18 @@ class ZooKeeperAccess(ZooKeeperView):
     def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> Throttled:
         """Restore the saved throttle values wherever the live ones are still ours.
 
-        Returns whose config cannot be read.
+        Returns whose config cannot be read or written.
         """
         return throttling.restore(self._journal, document, self._lists.of(document), rates)
 
-    def take_off_throttles(self, left: LeftThrottles) -> None:
-        """Restore what was before the throttles that runs of ours left."""
-        throttling.take_off(self._journal, left)
+    def take_off_throttles(self, left: LeftThrottles) -> Throttled:
+        """Restore what was before the throttles that runs of ours left; return what stays."""
+        return throttling.take_off(self._journal, left)
+
+    def unwritable_configs(self, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
+        """Return the configs of these topics that may not be written; nothing is written."""
+        found = throttle_entities.unwritable_topics(self._session, topics)
+        return {
+            topic: UnreadableConfig(topic, znodes.topic_config(topic), why)
+            for topic, why in found.items()
+        }

@@ -2,21 +2,17 @@
 
 The values are those of `planning.run_state.throttling.throttles`.
 
-Entities, topics before brokers, are written in batches. Each batch is one transaction with the
-record (`throttle_records`) and the notification of every entity in it. An interrupted batch is
-simply written again; entities that already have our values are skipped.
+Topics are written before brokers (`throttle_entities`); those that already have our values are
+skipped.
 
 A broker handles notifications in the order of their numbers. So a broker that has applied the rate
 of a round of writes has handled the topics' lists of that round as well.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field
-from typing import Generic, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
-from poolkeeper.errors import DamagedNode, Forbidden, NodeDamage, PoolkeeperError, Refused
-from poolkeeper.frozen import frozen
+from poolkeeper.errors import DamagedNode, Forbidden, PoolkeeperError, Refused
 from poolkeeper.model.execution.runs import (
     RunDocument,
     Saved,
@@ -32,59 +28,22 @@ from poolkeeper.model.execution.throttles import (
     short_value,
 )
 from poolkeeper.planning.run_state.throttling import throttles
-from poolkeeper.zk import znodes
-from poolkeeper.zk.apply import config_write
-from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE, Node
-from poolkeeper.zk.client.operations import (
-    TRANSACTION_BYTES_MAX,
-    Create,
-    Delete,
-    Operation,
-    SetData,
-    size_bytes,
-)
+from poolkeeper.zk.client.nodes import UNREADABLE
 from poolkeeper.zk.journal import throttle_records
 from poolkeeper.zk.journal.journal import Journal
 from poolkeeper.zk.journal.throttle_records import Entity
+from poolkeeper.zk.throttle_entities import (
+    Decision,
+    E,
+    EntityChange,
+    EntityNodes,
+    Rewritten,
+    read_entities,
+    rewrite,
+)
 
-BATCH_ENTITIES = 100
-BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
 ORIGINAL_BYTES_MAX = 32 * 1024
 """The longest value of somebody else that is replaced: it must fit a transaction beside ours."""
-E = TypeVar("E", bound=Entity)
-
-
-@frozen
-class EntityChange:
-    """What is written to one entity: throttle keys (None unsets one), and its record (None: none).
-
-    `foreign`: somebody else set a key that we would set; that key stays.
-    """
-
-    values: ThrottleValues = field(default_factory=dict)
-    record: ThrottleRecord | None = None
-    foreign: bool = False
-
-
-Decision = Callable[[ThrottleValues, ThrottleRecord | None], EntityChange]
-"""Maps an entity's live throttle keys and its record to what is written."""
-
-
-@frozen
-class _Read:
-    """An entity's nodes; `live` is None if its config cannot be read, and `why` then says why.
-
-    `damage`: what is wrong with its record, which `recorded` then does not tell.
-    """
-
-    config: Node | None
-    record: Node | None
-    live: ThrottleValues | None
-    why: str
-    recorded: ThrottleRecord | None
-    damage: NodeDamage | None
-
-
 Lists = Mapping[str, Mapping[str, str]]
 """The throttle lists of topics, by config key."""
 
@@ -136,7 +95,7 @@ def write(
     `topics` restricts the topics; `dry` writes nothing and tells what would be written. A key whose
     value is neither the saved one nor ours was changed by somebody else. It is not written, and the
     result names its topic or broker. A key that was removed is written again. The result also names
-    configs that cannot be read: nothing is written there.
+    configs that cannot be read, or may not be written: nothing is written there.
     """
     saved, plan = document.saved, document.plan.hash
     chosen = {topic: values for topic, values in lists.items() if topics is None or topic in topics}
@@ -148,13 +107,18 @@ def write(
         broker: _setting(plan, throttles.rates(rates[0], values), values, _ours(values, rates))
         for broker, values in (saved.brokers.items() if rates else ())
     }
-    first = _rewrite(journal, by_topic, throttles.TOPIC_KEYS, dry=dry)
-    second = _rewrite(journal, by_broker, throttles.BROKER_KEYS, dry=dry)
+    first = rewrite(journal, by_topic, throttles.TOPIC_KEYS, dry=dry)
+    second = rewrite(journal, by_broker, throttles.BROKER_KEYS, dry=dry)
     return ThrottleConflicts(
         tuple(topic for topic in by_topic if topic in first.foreign),
         tuple(broker for broker in by_broker if broker in second.foreign),
         unset=first.changed + second.changed,
-        unreadable=(*_named(first.unreadable), *_named(second.unreadable)),
+        unreadable=(
+            *_named(first.unreadable),
+            *_named(second.unreadable),
+            *_named(second.unwritable),
+        ),
+        unwritable=_named(first.unwritable),
     )
 
 
@@ -171,7 +135,7 @@ def restore(
     """Restore the saved values wherever the live ones are still ours, and remove the records.
 
     A record knows better than the run what was before: somebody may have removed it in mid-run.
-    Returns whose config cannot be read: what they have stays, with its record.
+    Returns whose config cannot be read or written: what they have stays, with its record.
     """
     saved = document.saved
     topics = {
@@ -181,31 +145,41 @@ def restore(
     brokers = {
         broker: _restoring(values, _ours(values, rates)) for broker, values in saved.brokers.items()
     }
-    first = _rewrite(journal, topics, throttles.TOPIC_KEYS)
-    second = _rewrite(journal, brokers, throttles.BROKER_KEYS)
+    first = rewrite(journal, topics, throttles.TOPIC_KEYS)
+    second = rewrite(journal, brokers, throttles.BROKER_KEYS)
+    return _staying(first, second)
+
+
+def _staying(topics: Rewritten[str], brokers: Rewritten[int]) -> Throttled:
+    """Return the topics and brokers whose throttles stay."""
     return Throttled(
-        tuple(topic for topic in topics if topic in first.unreadable),
-        tuple(broker for broker in brokers if broker in second.unreadable),
+        tuple(sorted({*topics.unreadable, *topics.unwritable})),
+        tuple(sorted({*brokers.unreadable, *brokers.unwritable})),
     )
 
 
-def take_off(journal: Journal, left: LeftThrottles) -> None:
-    """Restore what was before the throttles that runs of ours left, and remove their records."""
+def take_off(journal: Journal, left: LeftThrottles) -> Throttled:
+    """Restore what was before the throttles that runs of ours left, and remove their records.
+
+    Returns whose config cannot be read or written: what they have stays, with its record.
+    """
 
     def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
         if record is None:
             return EntityChange()
         return EntityChange(throttles.values_to_restore(live, record.original, [record.ours]))
 
-    _rewrite(journal, dict.fromkeys(left.recorded.topics, decide), throttles.TOPIC_KEYS)
-    _rewrite(journal, dict.fromkeys(left.recorded.brokers, decide), throttles.BROKER_KEYS)
+    return _staying(
+        rewrite(journal, dict.fromkeys(left.recorded.topics, decide), throttles.TOPIC_KEYS),
+        rewrite(journal, dict.fromkeys(left.recorded.brokers, decide), throttles.BROKER_KEYS),
+    )
 
 
 def remove(journal: Journal, throttled: Throttled) -> None:
     """Unset the throttle keys of topics and brokers, whoever set them, and remove any record.
 
     The rate of copies between log directories is unset only where a record says that it is ours: it
-    may be a setting for good.
+    may be a setting for good. Raises `Forbidden` once all others are unset.
     """
 
     def decide(live: ThrottleValues, record: ThrottleRecord | None) -> EntityChange:
@@ -217,10 +191,12 @@ def remove(journal: Journal, throttled: Throttled) -> None:
         }
         return EntityChange(unset)
 
-    _rewrite(journal, dict.fromkeys(throttled.topics, decide), throttles.TOPIC_KEYS)
+    first = rewrite(journal, dict.fromkeys(throttled.topics, decide), throttles.TOPIC_KEYS)
     defaults = (throttle_records.DEFAULT,) if throttled.default else ()
     brokers: tuple[Entity, ...] = (*throttled.brokers, *defaults)
-    _rewrite(journal, dict.fromkeys(brokers, decide), throttles.BROKER_KEYS)
+    second = rewrite(journal, dict.fromkeys(brokers, decide), throttles.BROKER_KEYS)
+    for why in (*first.unwritable.values(), *second.unwritable.values()):
+        raise Forbidden(why)
 
 
 def _ours(saved: ThrottleValues, rates: Sequence[int]) -> list[ThrottleValues]:
@@ -265,115 +241,7 @@ def _restoring(saved: ThrottleValues, known: Sequence[ThrottleValues]) -> Decisi
     return decide
 
 
-@frozen
-class _Rewritten(Generic[E]):
-    """How many entities' throttles were not as decided, and which somebody else has changed.
-
-    `unreadable`: whose config cannot be read, and why.
-    """
-
-    changed: int
-    foreign: frozenset[E]
-    unreadable: Mapping[E, str]
-
-
-def _rewrite(
-    journal: Journal, decisions: Mapping[E, Decision], keys: Sequence[str], *, dry: bool = False
-) -> _Rewritten[E]:
-    """Write the entities' throttles and records as decided; without a write if `dry`."""
-    names = list(decisions)
-    foreign: set[E] = set()
-    unreadable: dict[E, str] = {}
-    changed = 0
-    for start in range(0, len(names), BATCH_ENTITIES):
-        batch: list[Operation] = []
-        for entity, read in _read(journal, names[start : start + BATCH_ENTITIES], keys).items():
-            if read.live is None:
-                unreadable[entity] = read.why
-                continue
-            change = decisions[entity](read.live, read.recorded)
-            if change.foreign:
-                foreign.add(entity)
-            write_one = _operations(journal, entity, read, change)
-            changed += bool(change.values and write_one)
-            if dry:
-                continue
-            if batch and size_bytes((*batch, *write_one)) > BATCH_BYTES:
-                _commit(journal, batch)
-                batch = []
-            batch.extend(write_one)
-        if batch:
-            _commit(journal, batch)
-    return _Rewritten(changed, frozenset(foreign), unreadable)
-
-
-def _commit(journal: Journal, batch: Sequence[Operation]) -> None:
-    """Commit, with the parent of all records if it does not exist yet."""
-    parent = znodes.RECORDS_OF_THROTTLES
-    creates = any(isinstance(each, Create) and each.path.startswith(parent) for each in batch)
-    if creates and not journal.session.exists(parent):
-        batch = (Create(parent, b""), *batch)
-    journal.commit(*batch)
-
-
-def _operations(
-    journal: Journal, entity: Entity, read: _Read, change: EntityChange
-) -> tuple[Operation, ...]:
-    config: tuple[Operation, ...] = ()
-    if change.values:
-        set_ = {key: value for key, value in change.values.items() if value is not None}
-        unset = change.values.keys() - set_.keys()
-        path = throttle_records.config_path(entity)
-        config = config_write(journal, path, read.config, set_, unset)
-        if not config:  # the topic is gone
-            return ()
-    return (*config, *_record_operations(entity, read, change.record))
-
-
-def _record_operations(
-    entity: Entity, read: _Read, record: ThrottleRecord | None
-) -> tuple[Operation, ...]:
-    path, node = throttle_records.record_path(entity), read.record
-    if read.damage is not None and read.damage.later_version:
-        return ()  # only that release knows what it holds
-    if record is None:
-        return () if node is None else (Delete(path, node.version),)
-    data = throttle_records.encode(record)
-    if node is None:
-        return (Create(path, data),)
-    return () if node.data == data else (SetData(path, data, node.version),)
-
-
-def _read(journal: Journal, entities: Sequence[E], keys: Sequence[str]) -> dict[E, _Read]:
-    session = journal.session
-    configs = session.read_many(
-        [throttle_records.config_path(entity) for entity in entities], unreadable=UNREADABLE
-    )
-    records = session.read_many([throttle_records.record_path(entity) for entity in entities])
-    return {
-        entity: _Read(config, record, *_live(config, keys), *_recorded(record, entity))
-        for entity, config, record in zip(entities, configs, records, strict=True)
-    }
-
-
-def _live(node: Node | None, keys: Sequence[str]) -> tuple[ThrottleValues | None, str]:
-    """Return the values of these keys, or why there are none to be read."""
-    try:
-        live = throttle_records.values_of(throttle_records.config_of(node), keys)
-    except Refused as damage:
-        return None, str(damage)
-    return live, HIDDEN if live is None else ""
-
-
-def _recorded(node: Node | None, entity: Entity) -> tuple[ThrottleRecord | None, NodeDamage | None]:
-    """Return the record, or what is wrong with it; neither where there is none."""
-    try:
-        return None if node is None else throttle_records.decode(node.data, entity), None
-    except DamagedNode as damaged:
-        return None, damaged.damage
-
-
-def _unreadable(entity: Entity, read: _Read) -> PoolkeeperError:
+def _unreadable(entity: Entity, read: EntityNodes) -> PoolkeeperError:
     path = throttle_records.config_path(entity)
     if read.config is UNREADABLE:
         return Forbidden(f"reading {path} is not allowed for this ZooKeeper identity")
@@ -385,7 +253,7 @@ def _original(
 ) -> dict[E, dict[str, str | None]]:
     """Return the values of the `wanted` keys of each entity, of all `keys` that it may have."""
     found = {}
-    for entity, read in _read(journal, tuple(wanted), keys).items():
+    for entity, read in read_entities(journal, tuple(wanted), keys).items():
         if read.live is None:
             raise _unreadable(entity, read)
         if read.damage is not None:

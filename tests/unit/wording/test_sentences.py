@@ -56,6 +56,9 @@ DETAILS: dict[WaitReason, list[Wait]] = {
             detail="its ACL does not let us read it",
         )
     ],
+    R.THROTTLES_UNWRITABLE: [
+        Wait(R.THROTTLES_UNWRITABLE, topic="t", path="/config/topics/t", detail="not allowed")
+    ],
     R.THROTTLES_YIELDED: [Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(3,))],
     R.THROTTLES_UNACCOUNTED: [
         Wait(R.THROTTLES_UNACCOUNTED, brokers=(3,)),

@@ -22,6 +22,7 @@ _LEFT = frozenset(
         ActionKind.LEFT_ALONE,
         ActionKind.TOPIC_GONE,
         ActionKind.MOVES_UNSEEN,
+        ActionKind.MOVES_UNLIMITED,
         ActionKind.MOVES_LEFT_TO_KRAFT,
         ActionKind.LOG_DIR_MOVES_GIVEN_UP,
         ActionKind.THROTTLES_STAY,
@@ -106,6 +107,11 @@ def _is_moving(facts: Facts) -> bool:
 def of_waits(waits: Iterable[Wait]) -> tuple[Undone, ...]:
     """Return what a command would have to wait for."""
     return tuple(Undone(wait.reason.value, wording.sentence(wait)) for wait in waits)
+
+
+def throttles_left(outcome: Outcome) -> tuple[Wait, ...]:
+    """Return what is told of throttles that a run left and that may not be taken off."""
+    return tuple(wait for wait in outcome.waits if wait.reason is WaitReason.THROTTLES_LEFT)
 
 
 def of_damage(waits: Iterable[Wait]) -> tuple[Undone, ...]:

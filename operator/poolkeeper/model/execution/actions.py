@@ -72,13 +72,16 @@ class ActionKind(StrEnum):
     TOPIC_GONE = "TopicGone"
     """The topic of `partitions` is gone, and with it their moves."""
 
+    MOVES_UNLIMITED = "MovesUnlimited"
+    """No throttle can limit the moves of `partitions`, which stay where they are."""
+
     LEFT_TO_OTHERS = "LeftToOthers"
     """Others moved or deleted `partitions` of a plan that is otherwise done."""
 
     THROTTLES_TAKEN_OFF = "ThrottlesTakenOff"
     """Throttles that a run had left were taken off `count` topics and brokers."""
     THROTTLES_STAY = "ThrottlesStay"
-    """The run ended and left its throttles on `topic` or `broker`: that config cannot be read."""
+    """The run left its throttles on `topic` or `broker`: that config we can not read or write."""
     COPIES_UNTHROTTLED = "CopiesUnthrottled"
     """The run ended while `partitions` were copied to `broker`, which goes on without throttle."""
     THROTTLES_LEFT_TO_KRAFT = "ThrottlesLeftToKRaft"

@@ -174,7 +174,7 @@ NOTHING_SAVED = Saved()
 
 @frozen
 class UnreadableConfig:
-    """A topic's or broker's config that cannot be read, and why not (`detail`)."""
+    """A topic's or broker's config that cannot be read or written, and why not (`detail`)."""
 
     entity: str | int
     path: str
@@ -187,12 +187,14 @@ class ThrottleConflicts:
 
     `unset`: on how many topics and brokers the run's throttles were not set when they were read.
     `unreadable`: whose throttles nobody can tell or write; these are none of the others.
+    `unwritable`: topics whose config may not be written, and that have not all of ours.
     """
 
     topics: tuple[str, ...] = ()
     brokers: tuple[int, ...] = ()
     unset: int = 0
     unreadable: tuple[UnreadableConfig, ...] = ()
+    unwritable: tuple[UnreadableConfig, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.topics or self.brokers)

@@ -88,7 +88,7 @@ class WaitReason(StrEnum):
     THROTTLES_LEFT = "ThrottlesLeft"
     """A run of ours that is gone left throttles on `topics` and `brokers`.
 
-    `detail`: the first of their configs, and why it cannot be read, where an ACL hides them.
+    `detail`: the first of their configs, and why it cannot be read or written, if it cannot.
     """
     THROTTLES_UNACCOUNTED = "ThrottlesUnaccounted"
     """No run of ours accounts for the throttles of `topics`, `brokers` and the config `path`."""
@@ -101,6 +101,11 @@ class WaitReason(StrEnum):
     """Configs of `topics` and `brokers` of a run cannot be read, and so not be throttled.
 
     `path`: the first of them; `detail`: why.
+    """
+    THROTTLES_UNWRITABLE = "ThrottlesUnwritable"
+    """The config `path` of `topic` may not be written, and so no move of it throttled.
+
+    `detail`: why.
     """
     THROTTLES_YIELDED = "ThrottlesYielded"
     """Somebody else changed throttles of `topics` and `brokers` during the run; those stay."""

@@ -119,7 +119,8 @@ def hold_up(waits: Iterable[Wait], *, copying: bool) -> bool:
     that cannot be read does so too.
     """
     if copying:
-        return any(blocks(wait) and wait.reason is not _R.THROTTLES_UNREADABLE for wait in waits)
+        unlimited = (_R.THROTTLES_UNREADABLE, _R.THROTTLES_UNWRITABLE)
+        return any(blocks(wait) and wait.reason not in unlimited for wait in waits)
     return any(wait.reason not in _IN_COURSE for wait in waits)
 
 

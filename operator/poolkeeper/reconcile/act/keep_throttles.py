@@ -44,8 +44,14 @@ def ask_whether_settled(
     return found
 
 
+def note_unwritable(context: PassContext, live: ThrottleConflicts) -> None:
+    """Remember the topics whose throttles may not be set: what the run moves of them stays."""
+    context.memory.unwritable |= {str(each.entity): each for each in live.unwritable}
+
+
 def note(context: PassContext, live: ThrottleConflicts) -> None:
     """Remember how the live throttles differ from the run's."""
+    note_unwritable(context, live)
     context.memory.throttles = replace(
         context.memory.throttles, checked_ms=context.now_ms(), found=live
     )

@@ -15,11 +15,16 @@ from poolkeeper.model.execution.runs import (
     ThrottleValues,
 )
 from poolkeeper.model.execution.throttles import LeftThrottles
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.context import PassContext, progress_outcome
+
+TRY_AGAIN_MS = 60_000
+_NOT_ALLOWED = "setting it is not allowed for this ZooKeeper identity"
 
 
 def take_up(
@@ -61,11 +66,21 @@ def take_up(
 
 
 def take_off_throttles(context: PassContext, left: LeftThrottles) -> Result:
-    """Restore what was before the throttles that runs of ours left; nothing of them goes on."""
-    context.access.take_off_throttles(left)
+    """Restore what was before the throttles that runs of ours left; nothing of them goes on.
+
+    What may not be written stays, and is the only wait. It is tried again after a while.
+    """
+    memory, now_ms = context.memory, context.now_ms()
+    if left.recorded != memory.stuck_throttles or now_ms - memory.stuck_ms >= TRY_AGAIN_MS:
+        memory.stuck_throttles, memory.stuck_ms = context.access.take_off_throttles(left), now_ms
     context.access.forget_request()
-    count = len(left.ours)
-    return Result((Action(ActionKind.THROTTLES_TAKEN_OFF, count=count),) if count else ())
+    stuck = memory.stuck_throttles
+    ours = {*left.ours.topics, *left.ours.brokers} - {*stuck.topics, *stuck.brokers}
+    did = (Action(ActionKind.THROTTLES_TAKEN_OFF, count=len(ours)),) if ours else ()
+    stays = Wait(
+        WaitReason.THROTTLES_LEFT, topics=stuck.topics, brokers=stuck.brokers, detail=_NOT_ALLOWED
+    )
+    return Result(did, (stays,) if stuck else ())
 
 
 def _frozen(context: PassContext, plan: str) -> dict[int, ThrottleValues]:

@@ -35,6 +35,7 @@ def complete_view(
         case MissingInput.CONFLICTS:
             topics = _throttled_topics(context, at)
             conflicts = context.access.write_throttles(document, run.rates, topics)
+            keep_throttles.note_unwritable(context, conflicts)
             return replace(view, conflicts=conflicts)
         case MissingInput.SETTLED:
             foreign = () if view.conflicts is None else view.conflicts.brokers
@@ -52,7 +53,7 @@ def complete_view(
         case _:
             sized = context.enrich(view.cluster)
             states = needed_input.states
-            held = runs.held_targets(at, states, sized)
+            held = runs.held_moves(at, states, sized)
             states = tuple(None if m in held else place for m, place in enumerate(states))
             gone, records = guard.gone(), guard.records()
             with context.timed("stage"):

@@ -7,5 +7,5 @@ In: the declared state, the observation, the run and its document, the time. Out
 (how fast it goes). `steps` and `log_dir_moves` decide on everything that is no reassignment,
 `external_plan` on a plan of a Rebalance, `approval` on what of a plan a person approved and what
 waits for that, `hand_over` on which topics change hands, `cool_down` on what of a plan waits since
-balance ran not long ago.
+balance ran not long ago, `begin` on whether a run begins.
 """

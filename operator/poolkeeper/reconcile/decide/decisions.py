@@ -12,7 +12,14 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.records import BalanceRecord
-from poolkeeper.model.execution.runs import Ending, Phase, RateReason, Run, RunDocument
+from poolkeeper.model.execution.runs import (
+    Ending,
+    Phase,
+    RateReason,
+    Run,
+    RunDocument,
+    UnreadableConfig,
+)
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import TopicPartition
@@ -36,6 +43,7 @@ class RunSituation:
     the time at which the adaptive throttle was last checked. `electing_since_ms`: since when a
     request for elections is there at every look. `throttles`: what is known of the run's. `copies`:
     what is known of its moves between log directories. `held`: those of them that are held.
+    `unwritable`: by topic, the configs that may not be written.
     """
 
     run: Run
@@ -52,6 +60,7 @@ class RunSituation:
     copies: CopyMemory = field(default_factory=CopyMemory)
     electing_since_ms: int | None = None
     held: Collection[int] = ()
+    unwritable: Mapping[str, UnreadableConfig] = field(default_factory=dict)
 
     @property
     def plan(self) -> Plan:

@@ -28,19 +28,16 @@ This module only decides, from values; `act` carries the decisions out.
 
 from collections.abc import Iterable, Sequence
 
-from poolkeeper.errors import RefusalReason, Refused
-from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.runs import Ending, Phase, ThrottleConflicts, UnreadableConfig
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, in_order
-from poolkeeper.model.plans import Move, MoveLogDir, Plan
-from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
 from poolkeeper.planning.run_state.progress.move_progress import (
+    ENDED_STATES,
     IN_FLIGHT_STATES,
     OPEN_STATES,
     MoveState,
@@ -55,8 +52,8 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
     STALL_MS,
 )
 from poolkeeper.planning.run_state.throttling import throttles
+from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide import (
     cancel,
     cancel_candidates,
@@ -67,7 +64,6 @@ from poolkeeper.reconcile.decide import (
 )
 from poolkeeper.reconcile.decide.decisions import (
     WAITS_MAX,
-    BeginRun,
     CheckThrottles,
     ComputeStage,
     DoNothing,
@@ -250,6 +246,12 @@ def _request_stage_if_lawful(
     """Decide to request the stage that was found, if it breaks no placement rule."""
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
+        if given_up := _given_up(at):
+            copies = log_dir_copies.copies_of(at.plan)
+            phase, ending = Phase.COPYING, None
+            if not copies:
+                phase, ending = Phase.ELECTING, Ending.FINISHED
+            return EnterPhase(phase, ending, (*found, *given_up))
         blocked = gates.blocks(moves, at.view.progress, cluster)
         waits = in_order(
             (*blocked.values(), *_waits_of_targets(at), *(() if stage is None else (stage.wait,)))
@@ -301,16 +303,43 @@ def _request_if_throttled(
     return request
 
 
-def held_targets(
+def _given_up(at: RunSituation) -> tuple[Action, ...]:
+    """Return what the run leaves where it is, if that is all that is left to be moved."""
+    progress = at.view.progress
+    left = [m for m, p in enumerate(progress) if p.state not in ENDED_STATES]
+    sized = at.view.cluster_with_sizes or at.view.cluster
+    stay = _unlimited(at, left, sized)
+    if len(stay) < len(left) or waits_for_copies(at.plan.moves, progress, at.view.cluster):
+        return ()
+    names = tuple(at.plan.moves[m].name for m in left)
+    return (Action(ActionKind.MOVES_UNLIMITED, partitions=names),) if names else ()
+
+
+def held_moves(
     at: RunSituation, places: Sequence[int | None], cluster: Cluster
 ) -> dict[int, tuple[Wait, ...]]:
-    """Return the moves whose next step must wait for what its new brokers say of their logs.
+    """Return the moves whose next step must not begin.
 
+    They wait for what their new brokers say of their logs, or no throttle can limit them.
     `places`: where each move is, None for one that does not go on; `cluster` has sizes.
     """
     failed = disks.failed_targets(at.plan.moves, places, cluster)
     larger = stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
-    return {**failed, **larger}
+    left = [m for m, place in enumerate(places) if place is not None]
+    stay = {m: (wait,) for m, wait in _unlimited(at, left, cluster).items()}
+    return {**failed, **larger, **stay}
+
+
+def _unlimited(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[int, Wait]:
+    """Return the moves that no throttle of the run can limit, of those `left`.
+
+    What has begun already is ended.
+    """
+    if not at.document.throttled or not at.run.rates:
+        return {}
+    left = [m for m in left if at.view.progress[m].state is MoveState.PENDING]
+    rate = max(at.run.declared_rate, *at.run.rates)  # an adaptive one rises again
+    return unlimited(at.plan.moves, left, cluster, rate, at.unwritable)
 
 
 def _waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:
@@ -336,61 +365,3 @@ def _while_electing(at: RunSituation) -> RunDecision:
         kept = (Action(ActionKind.LEADERS_KEPT, count=len(due)),) if due else ()
         return EnterPhase(Phase.RESTORING, found=kept)
     return Elect(tuple(due[:ELECTION_PARTITIONS_MAX]), len(due))
-
-
-def decide_begin(
-    plan: Plan,
-    desired: Desired,
-    authority: Authority,
-    cluster: Cluster,
-    now_ms: int,
-    *,
-    stopped: bool,
-) -> BeginRun | DoNothing:
-    """Decide whether a run of the plan begins; `stopped`: a person stopped a run of this plan.
-
-    Raises `Refused` for a run that could never end.
-    """
-    if stopped:
-        return DoNothing((Wait(WaitReason.STOPPED_BY_PERSON),))
-    if not authority.covers(plan):
-        return DoNothing((Wait(WaitReason.APPROVAL_REQUIRED, hash=plan.hash),))
-    waits = waits_before_run(desired, authority, cluster, now_ms)
-    if waits:
-        return DoNothing(waits)
-    refuse_hopeless(desired, plan, cluster)
-    return BeginRun()
-
-
-def waits_before_run(
-    desired: Desired, authority: Authority, cluster: Cluster, now_ms: int
-) -> tuple[Wait, ...]:
-    """Return why no move may begin at this time."""
-    if authority.awaits_settling:
-        return (Wait(WaitReason.SETTLING),)
-    return gates.at_this_time(desired, cluster, now_ms)
-
-
-def refuse_hopeless(desired: Desired, plan: Plan, cluster: Cluster) -> None:
-    """Raise `Refused` if the throttle is below the produce rate of a partition that moves."""
-    throttle = desired.cluster.execution.throttle
-    if throttle.mode is ThrottleMode.NONE:
-        return
-    moves: tuple[Move | MoveLogDir, ...] = (*plan.moves, *log_dir_copies.copies_of(plan))
-    rates = _produce_rates(moves, cluster)
-    hopeless = throttles.hopeless(moves, rates, throttle.rate_bytes_per_s)
-    if hopeless:
-        reason = RefusalReason.THROTTLE_TOO_LOW
-        raise Refused(
-            "the throttle is too low for a move to catch up", reason=reason, facts=hopeless
-        )
-
-
-def _produce_rates(moves: Iterable[Move | MoveLogDir], cluster: Cluster) -> Sequence[float | None]:
-    """Return the produce rate of each partition that moves, where it is known."""
-    found: list[float | None] = []
-    for move in moves:
-        topic = cluster.topics.get(move.topic)
-        partition = None if topic is None else topic.partition(move.partition)
-        found.append(None if partition is None else partition.in_bytes_per_s)
-    return found

@@ -9,7 +9,7 @@ early steps gives its turn to the rest: the next one writes early steps only if 
 nothing is due late.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from poolkeeper.errors import DamagedNode
 from poolkeeper.frozen import frozen
@@ -19,6 +19,7 @@ from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, damage_wait, has
 from poolkeeper.model.plans import CreateTopic, DeleteTopic, ElectLeaders, Plan, SetConfig, Step
+from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
 from poolkeeper.planning.run_state import deletions
@@ -38,15 +39,18 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     waits_for_nodes,
 )
 from poolkeeper.planning.run_state.progress.step_progress import StepState
+from poolkeeper.planning.run_state.throttling import unlimited_moves
 from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.reconcile.act.run import begin_run
 from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.decide import run as runs
-from poolkeeper.reconcile.decide import steps
+from poolkeeper.reconcile.decide import begin, steps
 from poolkeeper.reconcile.decide.decisions import DoNothing
 from poolkeeper.reconcile.observe.observation import Observation
+
+ASK_AGAIN_MS = 60_000
+"""How long a config that may not be written is not tried again, while nothing else moves."""
 
 
 @frozen
@@ -101,13 +105,34 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
     except DamagedNode as damaged:  # some plan was stopped, and perhaps this one
         waits = (*early.waits, damage_wait(damaged.damage))
         return Outcome(State.WAITING, waits=waits, plan=plan)
-    decision = runs.decide_begin(
+    decision = begin.decide_begin(
         plan, desired, authority, cluster, context.now_ms(), stopped=stopped
     )
     if isinstance(decision, DoNothing):
         return Outcome(State.WAITING, waits=(*early.waits, *decision.waits), plan=plan)
+    stay = _unlimited(context, plan, desired, cluster)
+    if stay is not None and all(
+        p.state is not CopyState.PENDING or n in held for n, p in enumerate(copies)
+    ):
+        return _do_late(context, due, cluster, early, stay)
     approved_by = approver(authority, plan, context.trail, by_person=due.by_person)
     return begin_run(context, desired, plan, observed, approved_by)
+
+
+def _unlimited(
+    context: PassContext, plan: Plan, desired: Desired, cluster: Cluster
+) -> Mapping[int, Wait] | None:
+    """Return why moves stay, by index, if that is so of all that are left; else None."""
+    memory, now_ms = context.memory, context.now_ms()
+    states = [p.state for p in classify(plan.moves, cluster)]
+    left = [m for m, state in enumerate(states) if state not in ENDED_STATES]
+    topics = sorted({plan.moves[m].topic for m in left if any(plan.moves[m].replicas_added)})
+    limited = desired.cluster.execution.throttle.mode is not ThrottleMode.NONE
+    known = memory.unwritable.keys()
+    if limited and (now_ms - memory.unwritable_ms >= ASK_AGAIN_MS or not known >= {*topics}):
+        memory.unwritable, memory.unwritable_ms = context.access.unwritable_configs(topics), now_ms
+    stay = begin.unlimited_at_begin(plan, left, desired, cluster, memory.unwritable)
+    return stay if left and len(stay) == len(left) else None
 
 
 def _pending(copies: Sequence[CopyProgress]) -> Iterator[int]:
@@ -145,8 +170,17 @@ def _waits_for_copies(plan: Plan, cluster: Cluster) -> Iterator[Wait]:
             yield found.wait
 
 
-def _do_late(context: PassContext, due: DuePlan, cluster: Cluster, early: Result) -> Outcome:
-    """Write the late steps, and report whether everything is done."""
+def _do_late(
+    context: PassContext,
+    due: DuePlan,
+    cluster: Cluster,
+    early: Result,
+    stay: Mapping[int, Wait] | None = None,
+) -> Outcome:
+    """Write the late steps, and report whether everything is done.
+
+    `stay`: the moves that are left and cannot be made, and why.
+    """
     plan, desired, authority = due.plan, due.desired, due.authority
     memory = context.memory
     namespaces = namespaces_of_doomed(desired)
@@ -185,11 +219,16 @@ def _do_late(context: PassContext, due: DuePlan, cluster: Cluster, early: Result
     waits = tuple(dict.fromkeys(result.waits))
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)
+    if stay and not due.by_person:
+        waits = (*waits, *unlimited_moves.waits_of(stay))
     vain = _in_vain(context, waits) if due.by_person else ()
     waits = tuple(wait for wait in waits if wait not in vain)
     state = State.WAITING if waits else State.CONVERGED
     given_up = (*_waits_for_others(plan, cluster), *_outdated_steps(plan, cluster))
     given_up += tuple(_refused_configs(plan, cluster)) if due.by_person else ()
+    if stay and due.by_person:
+        names = tuple(plan.moves[m].name for m in stay)
+        given_up += (Action(ActionKind.MOVES_UNLIMITED, partitions=names),)
     given_up += tuple(Action(ActionKind.DELETION_TAKEN_BACK, topic=wait.topic) for wait in vain)
     return Outcome(state, given_up, waits, plan)
 

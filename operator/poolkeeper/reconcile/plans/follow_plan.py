@@ -81,12 +81,15 @@ def _do_before_any_plan(
         return Outcome(State.WAITING, cured.did, waits, confirmed_plan)
     if left.recorded or lost.record is not None:
         taken = lost_runs.take_off_throttles(context, left)
-        return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
+        if lost.record is not None or left.recorded != context.memory.stuck_throttles:
+            return Outcome(State.PROGRESSED, taken.did, plan=confirmed_plan)
+    else:
+        taken = Result()
     finished = stall_recovery.finish_orphans(context, desired, authority, observed, confirmed_plan)
     if stall_recovery.holds_others(finished):
         state = State.PROGRESSED if finished.did else State.WAITING
         return Outcome(state, finished.did, finished.waits, confirmed_plan)
-    return finished
+    return finished + Result(waits=taken.waits)
 
 
 @frozen

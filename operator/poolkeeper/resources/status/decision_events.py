@@ -33,7 +33,7 @@ _WARNINGS = frozenset(
         *(_A.CANCELLED_BY_OTHERS, _A.THROTTLES_TAKEN_OFF, _A.THROTTLES_PUT_BACK),
         *(_A.STALE_REQUEST_WITHDRAWN, _A.UNNOTICED_REQUEST_WITHDRAWN, _A.FOREIGN_MOVE_CANCELLED),
         *(_A.CONTROLLER_WOKEN, _A.CONTROLLER_FAILOVER, _A.ORPHANED_MOVES_FINISHED),
-        *(_A.UNCLEAN_ELECTION, _A.LOG_DIR_MOVES_GIVEN_UP),
+        *(_A.UNCLEAN_ELECTION, _A.LOG_DIR_MOVES_GIVEN_UP, _A.MOVES_UNLIMITED, _A.THROTTLES_STAY),
         *(_A.MOVES_LEFT_TO_KRAFT, _A.THROTTLES_LEFT_TO_KRAFT, _A.COPIES_UNTHROTTLED),
     )
 )
@@ -46,6 +46,7 @@ TOLD_WAITS: Mapping[WaitReason, str] = {
     _R.THROTTLES_NOT_KEPT: "ThrottlesNotKept",
     _R.THROTTLE_CONFLICT: "ThrottlesYielded",
     _R.THROTTLES_UNREADABLE: "ThrottlesUnreadable",
+    _R.THROTTLES_UNWRITABLE: "ThrottlesUnwritable",
 }
 """Decisions to leave something as it is, by the wait that names it; with their reasons."""
 

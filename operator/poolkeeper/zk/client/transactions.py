@@ -137,5 +137,5 @@ def _cause(operation: Operation, answer: Exception) -> PoolkeeperError:
         if isinstance(answer, kind):
             return Stale(f"{doing}: it {how}", operation.path)
     if isinstance(answer, NoAuthError | InvalidACLError):
-        return Forbidden(f"{doing} is not allowed for this ZooKeeper identity")
+        return Forbidden(f"{doing} is not allowed for this ZooKeeper identity", operation.path)
     return failures.unavailable(answer, doing)

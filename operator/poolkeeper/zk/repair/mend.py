@@ -3,7 +3,7 @@
 import base64
 from collections.abc import Iterable, Sequence
 
-from poolkeeper.errors import HolderActive, Stale
+from poolkeeper.errors import Forbidden, HolderActive, Stale
 from poolkeeper.model.execution.throttles import LeftThrottles, Throttled
 from poolkeeper.zk import fencing, throttling, znodes
 from poolkeeper.zk.client.operations import Create, Delete, Operation, SetData
@@ -84,7 +84,8 @@ def _end_throttles(journal: Journal, finding: Finding, entity: Entity) -> bool:
         return False
     throttled = _throttled(entity)
     if finding.remedy is Remedy.RESTORE:
-        throttling.take_off(journal, LeftThrottles(recorded=throttled))
+        if throttling.take_off(journal, LeftThrottles(recorded=throttled)):
+            raise Forbidden(f"setting {finding.path} is not allowed for this ZooKeeper identity")
     else:
         throttling.remove(journal, throttled)
     return True

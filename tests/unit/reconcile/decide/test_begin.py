@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.errors import RefusalReason
 from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Throttle, ThrottleMode, Window
 from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.decide.begin import decide_begin, unlimited_at_begin
 from poolkeeper.reconcile.decide.decisions import BeginRun, ComputeStage, DoNothing
-from poolkeeper.reconcile.decide.run import decide, decide_begin
+from poolkeeper.reconcile.decide.run import decide
 from unit.reconcile.situations import (
     BEFORE,
     NOW_MS,
@@ -77,16 +78,19 @@ def test_whether_a_run_begins(authority, wanted, more, decision):
     assert found == decision
 
 
-def test_a_run_that_could_never_catch_up_is_refused_with_its_numbers():
+def test_moves_that_could_never_catch_up_stay_and_say_their_numbers():
     seen = cluster()
     busy = seen.topics["t"].partitions[0]._replace(in_bytes_per_s=200.0)
     topic = replace(seen.topics["t"], partitions=(busy, *seen.topics["t"].partitions[1:]))
     seen = replace(seen, topics={"t": topic})
     slow = desired(throttle=Throttle(ThrottleMode.FIXED, 100))
-    with pytest.raises(Refused) as refused:
-        decide_begin(PLAN, slow, ALL, seen, NOW_MS, stopped=False)
-    assert refused.value.reason is RefusalReason.THROTTLE_TOO_LOW
-    assert refused.value.facts == (HopelessMove(T0, 200.0, 100),)
+    assert decide_begin(PLAN, slow, ALL, seen, NOW_MS, stopped=False) == BeginRun()
+    left = range(len(PLAN.moves))
+    ((m, wait),) = unlimited_at_begin(PLAN, left, slow, seen, {}).items()
+    assert PLAN.moves[m].name == T0
+    assert wait.refusal.reason is RefusalReason.THROTTLE_TOO_LOW
+    assert wait.refusal.facts == (HopelessMove(T0, 200.0, 100),)
+    assert unlimited_at_begin(PLAN, left, desired(), seen, {}) == {}
 
 
 def test_a_request_of_others_closes_the_gate_also_for_what_the_run_would_request_next():

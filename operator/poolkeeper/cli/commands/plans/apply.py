@@ -38,9 +38,10 @@ from poolkeeper.errors import (
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.actions import Action
+from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy, LoadSource, Mode
 from poolkeeper.planning.proposals import plan_json
@@ -264,15 +265,17 @@ def _report_no_changes(
     closed = gates.foreign(observed.cluster, ()) or gates.controller(observed.cluster)
     known = requests.known_brokers(observed.cluster, observed.records.brokers)
     stuck = stalls.foreign_stall_of(observed.cluster, known) is not None
+    staying: tuple[Wait, ...] = ()
     curable = stuck and command.desired.cluster.execution.remedies.remove_stale_requests
     if holder is None and (curable or not closed):
         with progress.printer(_stream(command)) as printer:
             connections = _connections(command.target)
-            drive(connections, command.desired, plan, printer, emit=command.emit)
+            done = drive(connections, command.desired, plan, printer, emit=command.emit)
+        staying = left_undone.throttles_left(done)
         waits = tuple(wait for wait in waits if wait.reason in _STAYING)
         observed = replace(observed, left=observed.left.staying)
     plan = planning_command.with_troubles(plan, command.desired, observed)
-    throttled = left_throttles.waits_for_ours(observed.left)
+    throttled = (*left_throttles.waits_for_ours(observed.left), *staying)
     damage = left_undone.of_damage(left_throttles.waits(observed.left))
     undone = (
         *left_undone.of_waits((*waits, *throttled)),
@@ -280,8 +283,9 @@ def _report_no_changes(
         *damage,
     )
     if command.output == printing.JSON:
-        _result(plan, Outcome(State.CONVERGED, waits=waits), undone)
+        _result(plan, Outcome(State.CONVERGED, waits=(*waits, *staying)), undone)
     else:
+        waits = (*waits, *staying)
         plan_output.show(plan, command.desired, observed, command.output, Beside(waits=waits))
     return left_undone.EXIT_CODE if undone else 0
 
@@ -336,6 +340,8 @@ def _drive(
     throttled = tuple(w for w in unaccounted if w.reason is WaitReason.THROTTLES_UNACCOUNTED)
     damage = left_undone.of_damage(unaccounted)
     by_run, by_plan = left_undone.of_actions(given_up), left_undone.of_plan(plan)
+    if not any(action.kind is ActionKind.THROTTLES_STAY for action in given_up):
+        damage += left_undone.of_waits(left_undone.throttles_left(outcome))
     undone = (*by_run, *by_plan, *damage)
     if command.output == printing.JSON:
         _result(plan, replace(outcome, waits=(*outcome.waits, *throttled)), undone)

@@ -1,0 +1,75 @@
+"""The moves that no throttle can limit as it must, and that stay where they are for that.
+
+The config of their topic may not be written, so that they would be copied at any rate; or their
+partition takes in at least the rate of the throttle, so that they would never arrive. That is a
+matter of those topics alone: all other moves are made, and the run ends without these.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.model.execution.runs import UnreadableConfig
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, after_error
+from poolkeeper.model.plans import Move
+from poolkeeper.model.topology import Cluster
+from poolkeeper.planning.run_state.throttling import throttles
+
+
+def unlimited(
+    moves: Sequence[Move],
+    left: Iterable[int],
+    cluster: Cluster,
+    rate_bytes_per_s: int,
+    unwritable: Mapping[str, UnreadableConfig],
+) -> dict[int, Wait]:
+    """Return such moves by index, each with why it stays, of those `left` to be made.
+
+    `cluster` has rates, where they are known. `unwritable`: by topic, the configs that may not be
+    written.
+    """
+    found: dict[int, Wait] = {}
+    hopeless: list[int] = []
+    for m in left:
+        move = moves[m]
+        if not any(move.replicas_added):
+            continue
+        if (config := unwritable.get(move.topic)) is not None:
+            found[m] = _unwritable(config)
+        elif (ingest := _ingest(move, cluster)) is not None and ingest >= rate_bytes_per_s:
+            hopeless.append(m)
+    facts = throttles.hopeless(
+        [moves[m] for m in hopeless],
+        [_ingest(moves[m], cluster) for m in hopeless],
+        rate_bytes_per_s,
+    )
+    if facts:
+        named = {each.partition for each in facts}
+        wait = after_error(
+            Refused(
+                "the throttle is too low for a move to catch up",
+                reason=RefusalReason.THROTTLE_TOO_LOW,
+                facts=facts,
+            )
+        )
+        found |= {m: wait for m in hopeless if moves[m].name in named}
+    return found
+
+
+def waits_of(unlimited_: Mapping[int, Wait]) -> tuple[Wait, ...]:
+    """Return why such moves stay, each reason once."""
+    return tuple(dict.fromkeys(unlimited_.values()))
+
+
+def _unwritable(config: UnreadableConfig) -> Wait:
+    topic = str(config.entity)
+    return Wait(
+        WaitReason.THROTTLES_UNWRITABLE, topic=topic, path=config.path, detail=config.detail
+    )
+
+
+def _ingest(move: Move, cluster: Cluster) -> float | None:
+    """Return what the partition takes in, in bytes per second, where it is known."""
+    topic = cluster.topics.get(move.topic)
+    partition = None if topic is None else topic.partition(move.partition)
+    return None if partition is None else partition.in_bytes_per_s

@@ -1,0 +1,245 @@
+"""The throttle keys of topics and brokers, read and written with their records.
+
+Entities are written in batches. Each batch is one transaction with the record (`throttle_records`)
+and the notification of every entity in it. An interrupted batch is simply written again.
+
+An ACL may keep us from one config alone. Each entity of its batch is written by itself then, and
+what is not allowed is told by entity: nobody else waits for it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Generic, TypeVar
+
+from poolkeeper.errors import DamagedNode, Forbidden, NodeDamage, Refused, Stale
+from poolkeeper.frozen import frozen
+from poolkeeper.model.execution.runs import ThrottleValues
+from poolkeeper.model.execution.throttles import ThrottleRecord
+from poolkeeper.zk import znodes
+from poolkeeper.zk.apply import config_write
+from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE, Node
+from poolkeeper.zk.client.operations import (
+    TRANSACTION_BYTES_MAX,
+    Check,
+    Create,
+    Delete,
+    Operation,
+    SetData,
+    size_bytes,
+)
+from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal import throttle_records
+from poolkeeper.zk.journal.journal import Journal
+from poolkeeper.zk.journal.throttle_records import Entity
+
+BATCH_ENTITIES = 100
+BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
+E = TypeVar("E", bound=Entity)
+
+
+@frozen
+class EntityChange:
+    """What is written to one entity: throttle keys (None unsets one), and its record (None: none).
+
+    `foreign`: somebody else set a key that we would set; that key stays.
+    """
+
+    values: ThrottleValues = field(default_factory=dict)
+    record: ThrottleRecord | None = None
+    foreign: bool = False
+
+
+Decision = Callable[[ThrottleValues, ThrottleRecord | None], EntityChange]
+"""Maps an entity's live throttle keys and its record to what is written."""
+
+
+@frozen
+class EntityNodes:
+    """An entity's nodes; `live` is None if its config cannot be read, and `why` then says why.
+
+    `damage`: what is wrong with its record, which `recorded` then does not tell.
+    """
+
+    config: Node | None
+    record: Node | None
+    live: ThrottleValues | None
+    why: str
+    recorded: ThrottleRecord | None
+    damage: NodeDamage | None
+
+
+@frozen
+class Rewritten(Generic[E]):
+    """How many entities' throttles were not as decided, and which somebody else has changed.
+
+    `unreadable`: whose config cannot be read, and why. `unwritable`: whose may not be written.
+    """
+
+    changed: int
+    foreign: frozenset[E]
+    unreadable: Mapping[E, str]
+    unwritable: Mapping[E, str]
+
+
+def rewrite(
+    journal: Journal, decisions: Mapping[E, Decision], keys: Sequence[str], *, dry: bool = False
+) -> Rewritten[E]:
+    """Write the entities' throttles and records as decided; without a write if `dry`."""
+    names = list(decisions)
+    foreign: set[E] = set()
+    unreadable: dict[E, str] = {}
+    unwritable: dict[E, str] = {}
+    changed: set[E] = set()
+    for start in range(0, len(names), BATCH_ENTITIES):
+        batch: dict[E, tuple[Operation, ...]] = {}
+        bytes_ = 0
+        some = names[start : start + BATCH_ENTITIES]
+        for entity, read in read_entities(journal, some, keys).items():
+            if read.live is None:
+                unreadable[entity] = read.why
+                continue
+            change = decisions[entity](read.live, read.recorded)
+            if change.foreign:
+                foreign.add(entity)
+            write_one = _operations(journal, entity, read, change)
+            if change.values and write_one:
+                changed.add(entity)
+            if dry or not write_one:
+                continue
+            size = size_bytes(write_one)
+            if batch and bytes_ + size > BATCH_BYTES:
+                unwritable |= _commit(journal, batch)
+                batch, bytes_ = {}, 0
+            batch[entity] = write_one
+            bytes_ += size
+        if batch:
+            unwritable |= _commit(journal, batch)
+    changed.difference_update(unwritable)
+    return Rewritten(len(changed), frozenset(foreign), unreadable, unwritable)
+
+
+def unwritable_topics(session: Session, topics: Sequence[str]) -> dict[str, str]:
+    """Return the topics whose config may not be written, and why; nothing is written.
+
+    ZooKeeper looks at the ACL of each node of a transaction before the last check of it, which
+    fails always. A topic without a config node is not asked about.
+    """
+    found: dict[str, str] = {}
+    for start in range(0, len(topics), BATCH_ENTITIES):
+        some = topics[start : start + BATCH_ENTITIES]
+        paths = [throttle_records.config_path(topic) for topic in some]
+        nodes = session.read_many(paths, unreadable=UNREADABLE)
+        asked = {
+            path: (topic, SetData(path, node.data, node.version))
+            for topic, path, node in zip(some, paths, nodes, strict=True)
+            if node is not None and node is not UNREADABLE
+        }
+        while asked:
+            alone = size_bytes([each for _, each in asked.values()]) > TRANSACTION_BYTES_MAX // 2
+            tried = list(asked)[: 1 if alone else len(asked)]
+            try:
+                session.commit((*(asked[path][1] for path in tried), _NEVER))
+            except Forbidden as forbidden:
+                if forbidden.path not in asked:
+                    raise
+                topic, _ = asked.pop(forbidden.path)
+                found[topic] = str(forbidden)
+            except Stale:
+                for path in tried:
+                    del asked[path]
+    return found
+
+
+_NEVER = Check(f"{znodes.ROOT}/no-such-node", 0)
+"""What fails in every transaction: there is no such node."""
+
+
+def _commit(journal: Journal, batch: Mapping[E, tuple[Operation, ...]]) -> dict[E, str]:
+    """Commit, with the parent of all records if it does not exist yet.
+
+    Returns the entities whose config may not be written, and why. All others are written. Raises
+    `Forbidden` where it is another node that may not be written.
+    """
+    parent = znodes.RECORDS_OF_THROTTLES
+    every = [operation for operations in batch.values() for operation in operations]
+    creates = any(isinstance(each, Create) and each.path.startswith(parent) for each in every)
+    if creates and not journal.session.exists(parent):
+        journal.commit(Create(parent, b""))
+    try:
+        journal.commit(*every)
+    except Forbidden as forbidden:
+        if forbidden.path not in map(throttle_records.config_path, batch):
+            raise
+        return _commit_singly(journal, batch)
+    return {}
+
+
+def _commit_singly(journal: Journal, batch: Mapping[E, tuple[Operation, ...]]) -> dict[E, str]:
+    found: dict[E, str] = {}
+    answers = journal.commit_each(list(batch.values()))
+    for entity, error in zip(batch, answers, strict=True):
+        if isinstance(error, Forbidden) and error.path == throttle_records.config_path(entity):
+            found[entity] = str(error)
+        elif error is not None:
+            raise error
+    return found
+
+
+def _operations(
+    journal: Journal, entity: Entity, read: EntityNodes, change: EntityChange
+) -> tuple[Operation, ...]:
+    config: tuple[Operation, ...] = ()
+    if change.values:
+        set_ = {key: value for key, value in change.values.items() if value is not None}
+        unset = change.values.keys() - set_.keys()
+        path = throttle_records.config_path(entity)
+        config = config_write(journal, path, read.config, set_, unset)
+        if not config:  # the topic is gone
+            return ()
+    return (*config, *_record_operations(entity, read, change.record))
+
+
+def _record_operations(
+    entity: Entity, read: EntityNodes, record: ThrottleRecord | None
+) -> tuple[Operation, ...]:
+    path, node = throttle_records.record_path(entity), read.record
+    if read.damage is not None and read.damage.later_version:
+        return ()  # only that release knows what it holds
+    if record is None:
+        return () if node is None else (Delete(path, node.version),)
+    data = throttle_records.encode(record)
+    if node is None:
+        return (Create(path, data),)
+    return () if node.data == data else (SetData(path, data, node.version),)
+
+
+def read_entities(
+    journal: Journal, entities: Sequence[E], keys: Sequence[str]
+) -> dict[E, EntityNodes]:
+    """Return the nodes of each entity, and what they hold of these keys."""
+    session = journal.session
+    configs = session.read_many(
+        [throttle_records.config_path(entity) for entity in entities], unreadable=UNREADABLE
+    )
+    records = session.read_many([throttle_records.record_path(entity) for entity in entities])
+    return {
+        entity: EntityNodes(config, record, *_live(config, keys), *_recorded(record, entity))
+        for entity, config, record in zip(entities, configs, records, strict=True)
+    }
+
+
+def _live(node: Node | None, keys: Sequence[str]) -> tuple[ThrottleValues | None, str]:
+    """Return the values of these keys, or why there are none to be read."""
+    try:
+        live = throttle_records.values_of(throttle_records.config_of(node), keys)
+    except Refused as damage:
+        return None, str(damage)
+    return live, HIDDEN if live is None else ""
+
+
+def _recorded(node: Node | None, entity: Entity) -> tuple[ThrottleRecord | None, NodeDamage | None]:
+    """Return the record, or what is wrong with it; neither where there is none."""
+    try:
+        return None if node is None else throttle_records.decode(node.data, entity), None
+    except DamagedNode as damaged:
+        return None, damaged.damage

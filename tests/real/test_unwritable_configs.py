@@ -1,0 +1,151 @@
+"""One topic's config that we may not write: it is that topic's matter, on real brokers."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pytest
+from kazoo.security import make_acl, make_digest_acl
+
+import traffic
+from matrices import soak
+from poolkeeper.controller.loops.drive import drive
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.runs import Ending
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
+from poolkeeper.planning.run_state.throttling import throttles
+from poolkeeper.sandbox import Sandbox
+from poolkeeper.zk.throttle_entities import unwritable_topics
+from real.support import (
+    MIB,
+    access,
+    asking_brokers,
+    assert_nothing_left,
+    assignment,
+    body,
+    create,
+    declare,
+    desired,
+    history,
+    ignore,
+    kazoo,
+    last_zxid,
+    move,
+    plan_of,
+    run,
+)
+
+pytestmark = pytest.mark.long
+
+VERSIONS = ["3.9.2", *soak("2.8.2", "2.0.1")]
+LIMITED = Execution(throttle=Throttle(ThrottleMode.FIXED, 1 * MIB))
+OURS, THEIRS = make_acl("world", "anyone", all=True), make_acl("world", "anyone", read=True)
+
+
+@contextmanager
+def denied(sandbox: Sandbox, topic: str) -> Iterator[None]:
+    """Only Alice may write the config of the topic; everybody may read it."""
+    path = f"/config/topics/{topic}"
+    with kazoo(sandbox.connect) as zookeeper:
+        zookeeper.add_auth("digest", "alice:right")
+        zookeeper.set_acls(path, [make_digest_acl("alice", "right", all=True), THEIRS])
+        yield
+        zookeeper.set_acls(path, [OURS])
+
+
+@pytest.fixture
+def pair(kafka, topic_name, request) -> tuple[Sandbox, str, str]:
+    """Two topics on brokers 1 and 2."""
+    sandbox = kafka(request.param)
+    own, other = f"{topic_name}-own", f"{topic_name}-other"
+    for name in (own, other):
+        create(sandbox, name, (1, 2))
+        traffic.fill(sandbox.bootstrap, {name: 1}, 2 * MIB)
+    return sandbox, own, other
+
+
+def throttled(sandbox: Sandbox, topic: str) -> Mapping[str, str]:
+    with kazoo(sandbox.connect) as zookeeper:
+        config = body(zookeeper, f"/config/topics/{topic}").get("config", {})
+    return {key: value for key, value in config.items() if key in throttles.TOPIC_KEYS}
+
+
+@pytest.mark.parametrize("pair", VERSIONS, indirect=True)
+def test_who_may_not_be_throttled_stays_and_all_others_move(pair):
+    sandbox, own, other = pair
+    wanted = desired(own, other, execution=LIMITED)
+    moves = [move(sandbox, name, 0, (1, 2), (3, 2)) for name in (other, own)]
+    plan, outcomes = plan_of(wanted, sandbox, moves=moves), []
+    with denied(sandbox, own):
+        assert drive(asking_brokers(sandbox), wanted, plan, outcomes.append).state is (
+            State.CONVERGED
+        )
+    did = [action for outcome in outcomes for action in outcome.did]
+    assert [a.ending for a in did if a.kind is ActionKind.RUN_ENDED] == [Ending.FINISHED]
+    left = {name for a in did if a.kind is ActionKind.MOVES_UNLIMITED for name in a.partitions}
+    assert {name.topic for name in left} == {own}
+    assert (assignment(sandbox, other), assignment(sandbox, own)) == ([(3, 2)], [(1, 2)])
+    assert_nothing_left(sandbox, own, other)
+
+
+@pytest.mark.parametrize("pair", VERSIONS, indirect=True)
+def test_what_may_not_be_restored_stays_and_the_run_ends(pair):
+    sandbox, own, other = pair
+    wanted = desired(own, other, execution=LIMITED)
+    moves = [move(sandbox, name, 0, (1, 2), (3, 2)) for name in (other, own)]
+    plan, outcomes = plan_of(wanted, sandbox, moves=moves), []
+    denial = denied(sandbox, own)
+
+    def watch(outcome: Outcome) -> None:
+        if any(action.kind is ActionKind.STAGE_REQUESTED for action in outcome.did):
+            denial.__enter__()
+        outcomes.append(outcome)
+
+    ended = drive(asking_brokers(sandbox), wanted, plan, watch)
+    did = [action for outcome in outcomes for action in outcome.did]
+    assert [a.topic for a in did if a.kind is ActionKind.THROTTLES_STAY] == [own]
+    assert ended.state is State.CONVERGED
+    (told,) = (wait for wait in ended.waits if wait.reason is WaitReason.THROTTLES_LEFT)
+    assert told.topics == (own,)
+    assert throttled(sandbox, own)
+    assert not throttled(sandbox, other)
+    assert (assignment(sandbox, other), assignment(sandbox, own)) == ([(3, 2)], [(3, 2)])
+
+    denial.__exit__(None, None, None)
+    drive(access(sandbox), wanted, plan_of(wanted, sandbox), ignore)
+    assert_nothing_left(sandbox, own, other)
+
+
+@pytest.mark.parametrize("pair", VERSIONS[:1], indirect=True)
+def test_apply_says_what_it_left_with_exit_code_4(pair, tmp_path):
+    sandbox, own, other = pair
+    folder = tmp_path / "declared"
+    topics = {name: {"pool": "p", "partitions": 1, "replicationFactor": 1} for name in (own, other)}
+    pool = {"brokers": {"ids": [3]}}
+    throttle = {"throttle": {"mode": "Fixed", "rate": "1Mi"}}
+    declare(folder, sandbox, {"p": pool}, topics, execution=throttle)
+    with denied(sandbox, own):
+        for _ in range(2):
+            done = run("apply", "-f", folder, "--yes", "--output", "json")
+            undone = json.loads(done.out)["undone"]
+            assert (done.code, {each["reason"] for each in undone}) == (4, {"MovesUnlimited"})
+    assert assignment(sandbox, other) == [(3,)]
+    assert set(assignment(sandbox, own)) == {(1, 2)}
+    assert run("apply", "-f", folder, "--yes").code == 0
+    assert assignment(sandbox, own) == [(3,)]
+    assert_nothing_left(sandbox, own, other)
+
+
+@pytest.mark.parametrize("pair", VERSIONS[:1], indirect=True)
+def test_to_ask_whether_a_config_may_be_written_writes_nothing(pair):
+    sandbox, own, other = pair
+    before = last_zxid(sandbox)
+    with denied(sandbox, own), access(sandbox).session() as session:
+        since = last_zxid(sandbox)
+        found = unwritable_topics(session, [own, other, "no-such-topic"])
+        changed = {change.path for change in history(sandbox, since)}
+    assert found.keys() == {own}
+    assert before < since
+    assert changed == set()

@@ -139,6 +139,28 @@ def test_apply_says_what_it_left_with_exit_code_4(pair, tmp_path):
 
 
 @pytest.mark.parametrize("pair", VERSIONS[:1], indirect=True)
+@pytest.mark.parametrize("spoilt", ["a-record-of-throttles", "throttles-too-long-to-be-kept"])
+def test_what_a_run_could_not_restore_keeps_its_own_topic_alone(pair, tmp_path, spoilt):
+    sandbox, own, other = pair
+    folder = tmp_path / "declared"
+    topics = {name: {"pool": "p", "partitions": 1, "replicationFactor": 1} for name in (own, other)}
+    declare(folder, sandbox, {"p": {"brokers": {"ids": [3]}}}, topics)
+    with kazoo(sandbox.connect) as zookeeper:
+        if spoilt == "a-record-of-throttles":
+            path = f"/poolkeeper/records/throttles/topic:{own}"
+            zookeeper.ensure_path(path)
+        else:
+            path, pairs = f"/config/topics/{own}", ",".join(f"{n}:1" for n in range(9000))
+            config = {"leader.replication.throttled.replicas": pairs}
+            zookeeper.set(path, json.dumps({"version": 1, "config": config}).encode())
+        done = run("apply", "-f", folder, "--yes")
+        assert done.code == 4
+        zookeeper.delete(path)
+    assert assignment(sandbox, other) == [(3,)]
+    assert set(assignment(sandbox, own)) == {(1, 2)}
+
+
+@pytest.mark.parametrize("pair", VERSIONS[:1], indirect=True)
 def test_to_ask_whether_a_config_may_be_written_writes_nothing(pair):
     sandbox, own, other = pair
     before = last_zxid(sandbox)

@@ -41,6 +41,7 @@ from poolkeeper.planning.diagnosis import (
     unseen_brokers,
 )
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
+from poolkeeper.planning.facts.topics import TopicLeftOut, Unsettled
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
 from poolkeeper.planning.layout.pool_layout import LayOut, Layout, lay_out
@@ -144,6 +145,7 @@ def proposal(
     usable = _usable_brokers(desired, scope, brokers)
     observed = _lists_as_found(cluster, table, brokers)
     configs = ConfigRules.of(desired, cluster)
+    scope = _without_unloadable(scope, cluster, configs)
     manual, unassignable = manual_changes(scope, cluster, usable, observed)
     lists = _with_manual(observed, manual)
     counts = new_partitions.PlacementCounts(
@@ -199,6 +201,27 @@ def proposal(
     told = {p.topic for p in problems if is_left_undone(p.reason)}.union(scope.to_delete)
     problems.update(drained_brokers.problems(desired, cluster, scope.homes, told))
     return Proposal(moves, steps, layouts.layouts, frozenset(problems))
+
+
+def _without_unloadable(scope: PlanScope, cluster: Cluster, configs: ConfigRules) -> PlanScope:
+    """The scope in which topics stay whose config no broker can load; that may be set right."""
+    found = {
+        name: said
+        for name, topic in cluster.topics.items()
+        if topic.config
+        and scope.homes[name].role is not TopicRole.UNTOUCHED
+        and (said := configs.unloadable(topic.config))
+    }
+    if not found:
+        return scope
+    homes = dict(scope.homes)
+    for name in found:
+        homes[name] = replace(homes[name], role=TopicRole.UNTOUCHED)
+    problems = (
+        PlanProblem(homes[name].pool, "", TopicLeftOut(Unsettled.UNLOADABLE, said), name)
+        for name, said in sorted(found.items())
+    )
+    return replace(scope, homes=homes, problems=(*scope.problems, *problems))
 
 
 def _usable_brokers(

@@ -202,5 +202,5 @@ class ClusterAccess(ClusterView, Protocol):
     def take_off_throttles(self, left: LeftThrottles) -> Throttled:
         """Restore what was before the throttles that runs of ours left; return what stays."""
 
-    def unwritable_configs(self, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
-        """Return the configs of these topics that may not be written; nothing is written."""
+    def unlimited_topics(self, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
+        """Return of these topics those that cannot be throttled, and why; nothing is written."""

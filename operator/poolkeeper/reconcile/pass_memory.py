@@ -149,7 +149,7 @@ class PassMemory:
     """The last sizes of logs that the adaptive throttle goes by."""
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
     unwritable: dict[str, UnreadableConfig] = field(default_factory=dict)
-    """By topic, the configs that may not be written, as of `unwritable_ms` or the run since."""
+    """By topic, why it cannot be throttled, as of `unwritable_ms` or the run since."""
     unwritable_ms: int = 0
     stuck_throttles: Throttled = field(default_factory=Throttled)
     """Of what runs have left, whose config may not be written, as of `stuck_ms`."""

@@ -81,8 +81,7 @@ THROTTLES: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.THROTTLE_CONFLICT: _conflict,
     _R.THROTTLES_UNREADABLE: _unreadable,
     _R.THROTTLES_UNWRITABLE: lambda wait: (
-        f"topic {wait.topic} is not moved, as it could not be throttled ({wait.detail}): let"
-        f" {wait.path} be written, by its ACL"
+        f"topic {wait.topic} is not moved, as it could not be throttled: {wait.detail}"
     ),
     _R.THROTTLES_YIELDED: lambda wait: (
         f"somebody else set throttles on {_throttled(wait)} during the run: they stay as they are"

@@ -19,7 +19,7 @@ from poolkeeper.model.execution.throttles import LeftThrottles, Throttled, Throt
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
-from poolkeeper.zk import apply, fencing, kraft, throttle_entities, throttling, znodes
+from poolkeeper.zk import apply, fencing, kraft, throttling, znodes
 from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import history, journal, pending_plan, throttle_records
@@ -287,10 +287,6 @@ class ZooKeeperAccess(ZooKeeperView):
         """Restore what was before the throttles that runs of ours left; return what stays."""
         return throttling.take_off(self._journal, left)
 
-    def unwritable_configs(self, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
-        """Return the configs of these topics that may not be written; nothing is written."""
-        found = throttle_entities.unwritable_topics(self._session, topics)
-        return {
-            topic: UnreadableConfig(topic, znodes.topic_config(topic), why)
-            for topic, why in found.items()
-        }
+    def unlimited_topics(self, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
+        """Return of these topics those that cannot be throttled, and why; nothing is written."""
+        return throttling.unlimited_topics(self._session, topics)

@@ -94,7 +94,7 @@ def rewrite(
         batch: dict[E, tuple[Operation, ...]] = {}
         bytes_ = 0
         some = names[start : start + BATCH_ENTITIES]
-        for entity, read in read_entities(journal, some, keys).items():
+        for entity, read in read_entities(journal.session, some, keys).items():
             if read.live is None:
                 unreadable[entity] = read.why
                 continue
@@ -214,10 +214,9 @@ def _record_operations(
 
 
 def read_entities(
-    journal: Journal, entities: Sequence[E], keys: Sequence[str]
+    session: Session, entities: Sequence[E], keys: Sequence[str]
 ) -> dict[E, EntityNodes]:
     """Return the nodes of each entity, and what they hold of these keys."""
-    session = journal.session
     configs = session.read_many(
         [throttle_records.config_path(entity) for entity in entities], unreadable=UNREADABLE
     )

@@ -29,6 +29,7 @@ from poolkeeper.model.execution.throttles import (
 )
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.zk.client.nodes import UNREADABLE
+from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import throttle_records
 from poolkeeper.zk.journal.journal import Journal
 from poolkeeper.zk.journal.throttle_records import Entity
@@ -40,6 +41,7 @@ from poolkeeper.zk.throttle_entities import (
     Rewritten,
     read_entities,
     rewrite,
+    unwritable_topics,
 )
 
 ORIGINAL_BYTES_MAX = 32 * 1024
@@ -81,6 +83,23 @@ def save(journal: Journal, topics: Iterable[str], brokers: Mapping[int, Sequence
     )
 
 
+def unlimited_topics(session: Session, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
+    """Return the topics whose throttles could not be saved or set, and why; nothing is written."""
+    found: dict[str, UnreadableConfig] = {}
+    for topic, read in read_entities(session, topics, throttles.TOPIC_KEYS).items():
+        path = throttle_records.config_path(topic)
+        try:
+            _values_before(topic, read, throttles.TOPIC_KEYS)
+        except DamagedNode as damaged:
+            found[topic] = UnreadableConfig(topic, damaged.damage.path, str(damaged))
+        except (Refused, Forbidden) as error:
+            found[topic] = UnreadableConfig(topic, path, str(error))
+    others = [topic for topic in topics if topic not in found]
+    for topic, why in unwritable_topics(session, others).items():
+        found[topic] = UnreadableConfig(topic, throttle_records.config_path(topic), why)
+    return found
+
+
 def write(
     journal: Journal,
     document: RunDocument,
@@ -98,7 +117,11 @@ def write(
     configs that cannot be read, or may not be written: nothing is written there.
     """
     saved, plan = document.saved, document.plan.hash
-    chosen = {topic: values for topic, values in lists.items() if topics is None or topic in topics}
+    chosen = {
+        topic: values
+        for topic, values in lists.items()
+        if topic in saved.topics and (topics is None or topic in topics)
+    }
     by_topic = {
         topic: _setting(plan, values, saved.topics[topic], [values])
         for topic, values in chosen.items()
@@ -252,20 +275,23 @@ def _original(
     journal: Journal, wanted: Mapping[E, Sequence[str]], keys: Sequence[str]
 ) -> dict[E, dict[str, str | None]]:
     """Return the values of the `wanted` keys of each entity, of all `keys` that it may have."""
-    found = {}
-    for entity, read in read_entities(journal, tuple(wanted), keys).items():
-        if read.live is None:
-            raise _unreadable(entity, read)
-        if read.damage is not None:
-            raise DamagedNode(read.damage)
-        values = {key: read.live[key] for key in wanted[entity]}
-        if read.recorded is not None:
-            values |= throttles.values_to_restore(
-                values, read.recorded.original, [read.recorded.ours]
-            )
-        for key, value in values.items():
-            if value is not None and len(value.encode()) > ORIGINAL_BYTES_MAX:
-                path = throttle_records.config_path(entity)
-                raise Refused(f"{path}: {key} has {len(value)} characters: remove it first")
-        found[entity] = values
-    return found
+    nodes = read_entities(journal.session, tuple(wanted), keys)
+    return {entity: _values_before(entity, read, wanted[entity]) for entity, read in nodes.items()}
+
+
+def _values_before(
+    entity: Entity, read: EntityNodes, wanted: Sequence[str]
+) -> dict[str, str | None]:
+    """Return the values of the `wanted` keys of one entity; raises as `save`."""
+    if read.live is None:
+        raise _unreadable(entity, read)
+    if read.damage is not None:
+        raise DamagedNode(read.damage)
+    values = {key: read.live[key] for key in wanted}
+    if read.recorded is not None:
+        values |= throttles.values_to_restore(values, read.recorded.original, [read.recorded.ours])
+    for key, value in values.items():
+        if value is not None and len(value.encode()) > ORIGINAL_BYTES_MAX:
+            path = throttle_records.config_path(entity)
+            raise Refused(f"{path}: {key} has {len(value)} characters: remove it first")
+    return values

@@ -21,7 +21,9 @@ AUTO = kafka_cluster(mode="Apply", approval={"policy": "Auto"})
 MANUAL = kafka_cluster(mode="Apply")
 POOLS = (pool("fast", 1, 2, 3), pool("slow", 4, 5, 6))
 WANTED = topic("orders", "fast", partitions=4, replicationFactor=2)
-IN_FAST = kafka_topic("orders", (1, 2), (2, 3), (3, 1), (2, 1), config={"cleanup.policy": "x"})
+IN_FAST = kafka_topic(
+    "orders", (1, 2), (2, 3), (3, 1), (2, 1), config={"cleanup.policy": "compact"}
+)
 IN_SLOW = kafka_topic("orders", (4, 5), (5, 6), (6, 4), (5, 4))
 FACTS = {"topicName": "orders", "topicId": "id-orders", "partitions": 4, "replicationFactor": 2}
 

@@ -103,7 +103,7 @@ class WaitReason(StrEnum):
     `path`: the first of them; `detail`: why.
     """
     THROTTLES_UNWRITABLE = "ThrottlesUnwritable"
-    """The config `path` of `topic` may not be written, and so no move of it throttled.
+    """`path` cannot be read or written as a run must, and so no move of `topic` is throttled.
 
     `detail`: why.
     """

@@ -79,6 +79,26 @@ def check_all(config: Mapping[str, str], version: Version) -> dict[str, str]:
     return dict(_problems(tuple(sorted(config.items())), version))
 
 
+def refused_by_all(config: Mapping[str, str], version: Version) -> dict[str, str]:
+    """The values with which no broker loads a log, whichever of the releases it runs, by key."""
+    return dict(_refused_by_all(tuple(sorted(config.items())), version)) if config else {}
+
+
+@functools.lru_cache(maxsize=4096)
+def _refused_by_all(
+    config: tuple[tuple[str, str], ...], version: Version
+) -> tuple[tuple[str, str], ...]:
+    found = []
+    for key, value in config:
+        row = KEYS.get(key)
+        if row is None or row.since > version.low.release:
+            continue
+        problems = [row.kinds.at(each).problem(value, each) for each in releases(version)]
+        if all(problems):
+            found.append((key, problems[0] or ""))
+    return tuple(found)
+
+
 @functools.lru_cache(maxsize=4096)
 def _problems(config: tuple[tuple[str, str], ...], version: Version) -> tuple[tuple[str, str], ...]:
     problems = {key: check(key, value, version) for key, value in config}

@@ -3,7 +3,8 @@
 A running broker only logs an error for a value that it cannot read. But a broker that starts with
 it does not load its logs, and so one Topic can stop every broker. Therefore nothing is written that
 a release refuses which a broker may run, or that the brokers themselves refused when they were
-asked. A config in force is not judged: only what a write would change for the worse.
+asked. A config in force is not judged: only what a write would change for the worse. But where no
+broker can load it, no replica is made of its topic: a stage would wait for it for ever.
 
 What counts is every release that may be there, not the lowest: brokers report their release each by
 itself, and during an upgrade they differ. As long as a live broker is silent it may run whatever is
@@ -57,6 +58,11 @@ class ConfigRules:
         if said is not None and dict(said.config) == dict(config):
             return ConfigRefusedByBrokers(said.words)
         return None
+
+    def unloadable(self, live: Mapping[str, str]) -> str:
+        """What of a config in force no broker can load; empty if nothing."""
+        found = validation.refused_by_all(live, self.version) if live else {}
+        return "; ".join(f"{key} {problem}" for key, problem in found.items())
 
     def doubts(self, config: Mapping[str, str]) -> Facts | None:
         """What is told of keys that only some of the releases know; None without such a key."""

@@ -22,6 +22,7 @@ class Unsettled(Enum):
     CHANGING = "it changed while it was being read"
     DAMAGED = "its znode is damaged: {}"
     DELETING = "it is being deleted"
+    UNLOADABLE = "brokers cannot load its config, and so make no replica of it: {}"
 
 
 @frozen

@@ -86,6 +86,9 @@ OUTLIVED_MS = 60_000
 """How long a run waits for brokers with which its next stage worsens nothing."""
 
 
+_UNSAVED = "its throttles could not be saved when the run began"
+
+
 def decide(at: RunSituation) -> RunDecision | NeededInput:
     """Decide what this pass does about the run, or what must be found out first."""
     match at.run.phase:
@@ -339,7 +342,13 @@ def _unlimited(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[
         return {}
     left = [m for m in left if at.view.progress[m].state is MoveState.PENDING]
     rate = max(at.run.declared_rate, *at.run.rates)  # an adaptive one rises again
-    return unlimited(at.plan.moves, left, cluster, rate, at.unwritable)
+    known = {at.plan.moves[m].topic: at.unwritable.get(at.plan.moves[m].topic) for m in left}
+    topics = {
+        topic: config or UnreadableConfig(topic, "", _UNSAVED)
+        for topic, config in known.items()
+        if config is not None or topic not in at.document.saved.topics
+    }
+    return unlimited(at.plan.moves, left, cluster, rate, topics)
 
 
 def _waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:

@@ -130,7 +130,7 @@ def _unlimited(
     limited = desired.cluster.execution.throttle.mode is not ThrottleMode.NONE
     known = memory.unwritable.keys()
     if limited and (now_ms - memory.unwritable_ms >= ASK_AGAIN_MS or not known >= {*topics}):
-        memory.unwritable, memory.unwritable_ms = context.access.unwritable_configs(topics), now_ms
+        memory.unwritable, memory.unwritable_ms = context.access.unlimited_topics(topics), now_ms
     stay = begin.unlimited_at_begin(plan, left, desired, cluster, memory.unwritable)
     return stay if left and len(stay) == len(left) else None
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from time import sleep
 
 import pytest
 
@@ -22,6 +23,7 @@ from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import journal
 from real.kept import kept
+from real.support import HOLDER, kazoo
 
 AUTO = Approval(ApprovalPolicy.AUTO)
 NO_THROTTLE = Execution(throttle=Throttle(ThrottleMode.NONE))
@@ -122,3 +124,24 @@ def test_a_stopped_plan_is_begun_again_only_by_a_person(kafka, topic_name):
         until(loop.converged, "the rest of the plan is done", 60)
         assert replicas(sandbox, topic_name) == {2, 3}
         until(lambda: not journal.read_approvals(session), "the approval is used up", 60)
+
+
+def test_who_works_on_a_cluster_is_told_while_its_passes_are_refused(kafka, topic_name):
+    sandbox = kafka()
+    limited = Execution(throttle=Throttle(ThrottleMode.FIXED, 2**20))
+
+    def wanted(brokers: tuple[int, ...]) -> Desired:
+        before = declared(topic_name, Mode.APPLY, brokers=brokers)
+        return replace(before, cluster=replace(before.cluster, execution=limited))
+
+    record = "/poolkeeper/records/throttles/broker:1"
+    with kept(sandbox, wanted((1, 2))) as loop, kazoo(sandbox.connect) as zookeeper:
+        until(loop.converged, "the topic is created", 60)
+        zookeeper.create(record, b"{", makepath=True)
+        loop.declare(wanted((1, 3)))
+        until(lambda: loop.waits(WaitReason.FAILED), "the run is refused", 60)
+        holders = {zookeeper.get(HOLDER)[1].ephemeralOwner for _ in range(40) if not sleep(0.1)}
+        assert len(holders) == 1
+        zookeeper.delete(record)
+        until(loop.converged, "it goes on by itself", 90)
+        assert replicas(sandbox, topic_name) == {1, 3}

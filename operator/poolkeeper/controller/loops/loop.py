@@ -28,10 +28,12 @@ from poolkeeper.controller.loops.session_identity import SessionIdentity
 from poolkeeper.controller.loops.transfer_rate import TransferRate
 from poolkeeper.errors import (
     DamagedNode,
+    Forbidden,
     HolderActive,
     Internal,
     OtherCluster,
     PoolkeeperError,
+    Refused,
     Stale,
 )
 from poolkeeper.frozen import frozen
@@ -66,6 +68,8 @@ from poolkeeper.zk.journal import history, journal
 
 PASS_S = 300.0
 """The longest that one pass may take; a loop that is silent for longer is stuck."""
+FAILURES_MAX = 10
+"""After so many passes in a row that were refused, the session and its memory are made anew."""
 HISTORY_MAX = 20
 """Of the runs that ended last, as many are shown in status."""
 
@@ -236,7 +240,7 @@ def _run_passes(config: LoopConfig) -> None:
         connections, declared, holding, config.planner, config.timed, config.pending, trail
     )
     with opened as (session, context, link):
-        ended_runs, told = _history(session), ToldPass()
+        ended_runs, told, failures = _history(session), ToldPass(), 0
         while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
             config.beat(PASS_S)
             config.clear_wake()
@@ -261,6 +265,18 @@ def _run_passes(config: LoopConfig) -> None:
                 outcome = reconcile_cluster(context, desired, authority, external=external_plan)
             except Stale as stale:
                 outcome = told.after_lost_write(stale, desired, context.memory.last_observation)
+            except (Refused, Forbidden) as error:
+                failures += 1
+                if failures > FAILURES_MAX or isinstance(error, OtherCluster | HolderActive):
+                    raise
+                # The journal is kept meanwhile: who asks for the status is told who works here.
+                outcome = Outcome(State.WAITING, waits=(after_error(error),), error=error)
+                config.report(outcome)
+                if identity.is_outdated(outcome):
+                    return
+                _pause(config, min(2 ** (failures - 1), 30))
+                continue
+            failures = 0
             if any(action.kind is ActionKind.RUN_ENDED for action in outcome.did):
                 ended_runs = _history(session)
             outcome = replace(outcome, waits=(*damage, *outcome.waits), history=ended_runs)

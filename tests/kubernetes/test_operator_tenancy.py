@@ -1,4 +1,11 @@
-"""A tenant names what is not its own: it gets nothing without the platform's word."""
+"""A tenant names what is not its own: it gets nothing without the platform's word.
+
+What is wrong with its own holds up nobody else.
+"""
+
+from kazoo.security import make_acl, make_digest_acl
+
+from real.support import kazoo
 
 APPLY = {"mode": "Apply", "approval": {"policy": "Auto"}, "adoption": {"policy": "Approve"}}
 TWO = {"partitions": 2, "replicationFactor": 2}
@@ -113,3 +120,28 @@ def test_the_loser_of_a_conflict_neither_keeps_nor_inherits_a_topic(scene):
     assert scene.config("kept") == {}
     scene.says("topic", "going", namespace=other)  # a new topic: the owner's is gone with its data
     assert scene.status("topic", "going", namespace=other)["topicId"] != first
+
+
+def test_a_topic_whose_config_may_not_be_written_holds_up_no_other(scene):
+    throttled = {"throttle": {"mode": "Fixed", "rate": "100Mi"}}
+    scene.apply(
+        scene.cluster(**APPLY, execution=throttled),
+        scene.pool("p", 1, 2, 3),
+        scene.topic("bad", "p", **TWO),
+        scene.topic("good", "p", **TWO),
+    )
+    for name in ("bad", "good"):
+        scene.says("topic", name)
+    path, everybody = "/config/topics/bad", make_acl("world", "anyone", all=True)
+    readable = make_acl("world", "anyone", read=True)
+    with kazoo(scene.connect) as zookeeper:
+        zookeeper.add_auth("digest", "alice:right")
+        zookeeper.set_acls(path, [make_digest_acl("alice", "right", all=True), readable])
+        scene.patch("pool", "p", brokers={"ids": [1, 2, 3, 4, 5]}, drain=[1, 2, 3])
+        scene.wait(lambda: scene.holders("good") <= {4, 5}, "the other one has moved")
+        scene.says("topic", "good")
+        scene.says("topic", "bad", "Waiting", about=f"could not be throttled: setting {path}")
+        scene.says("cluster", reason="Waiting", about="topic bad is not moved")
+        zookeeper.set_acls(path, [everybody])
+    scene.says("topic", "bad")
+    assert scene.holders("bad") <= {4, 5}

@@ -161,6 +161,22 @@ def test_what_a_run_could_not_restore_keeps_its_own_topic_alone(pair, tmp_path, 
 
 
 @pytest.mark.parametrize("pair", VERSIONS[:1], indirect=True)
+def test_a_config_that_may_not_be_set_keeps_no_other_step_of_a_persons_plan(pair, tmp_path):
+    sandbox, own, other = pair
+    folder = tmp_path / "declared"
+    config = {"config": {"flush.ms": "1000"}}
+    topics = {name: {"pool": "p", "partitions": 1, **config} for name in (own, other)}
+    declare(folder, sandbox, {"p": {"brokers": {"ids": [1, 2]}}}, topics)
+    with denied(sandbox, own):
+        done = run("apply", "-f", folder, "--yes", "--output", "json")
+    undone = [(each["reason"], each["topic"]) for each in json.loads(done.out)["undone"]]
+    assert (done.code, undone) == (4, [("StepNotAllowed", own)])
+    with kazoo(sandbox.connect) as zookeeper:
+        found = [body(zookeeper, f"/config/topics/{name}")["config"] for name in (own, other)]
+    assert found == [{}, {"flush.ms": "1000"}]
+
+
+@pytest.mark.parametrize("pair", VERSIONS[:1], indirect=True)
 def test_to_ask_whether_a_config_may_be_written_writes_nothing(pair):
     sandbox, own, other = pair
     before = last_zxid(sandbox)

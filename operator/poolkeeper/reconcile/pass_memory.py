@@ -148,6 +148,8 @@ class PassMemory:
     looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
     """The last sizes of logs that the adaptive throttle goes by."""
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
+    denied: set[str] = field(default_factory=set)
+    """The topics whose steps of a person's plan we may not write."""
     unwritable: dict[str, UnreadableConfig] = field(default_factory=dict)
     """By topic, why it cannot be throttled, as of `unwritable_ms` or the run since."""
     unwritable_ms: int = 0

@@ -160,6 +160,10 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.LEFT_TO_OTHERS: lambda action: (
         f"left alone, as others moved or deleted them: {few_of(action.partitions)}"
     ),
+    _A.STEP_NOT_ALLOWED: lambda action: (
+        f"left as it is: what is planned for topic {action.topic} may not be written by our"
+        " ZooKeeper identity: mend the ACL of its nodes below /brokers/topics and /config/topics"
+    ),
     _A.CONFIG_REFUSED: lambda action: (
         f"left undone: the config of topic {action.topic} is refused; `poolkeeper plan` says why"
     ),

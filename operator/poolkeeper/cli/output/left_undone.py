@@ -31,6 +31,7 @@ _LEFT = frozenset(
         ActionKind.LEADERS_KEPT,
         ActionKind.DELETION_TAKEN_BACK,
         ActionKind.STEP_OUTDATED,
+        ActionKind.STEP_NOT_ALLOWED,
         ActionKind.CONFIG_REFUSED,
     )
 )

@@ -90,6 +90,8 @@ class ActionKind(StrEnum):
     """Throttles of the run that somebody had removed were set again on `count` entities."""
     CONFIG_REFUSED = "ConfigRefused"
     """The config of `topic` was not written, as it is refused."""
+    STEP_NOT_ALLOWED = "StepNotAllowed"
+    """The step for `topic` was not taken: ZooKeeper does not let us write the topic's node."""
     DELETION_TAKEN_BACK = "DeletionTakenBack"
     """The marker by which `topic` was to be deleted is gone, and the topic is still there."""
     STEP_OUTDATED = "StepOutdated"

@@ -1,6 +1,7 @@
 """Writes steps of a plan that are no moves: topics, partitions, configs, elections, deletions."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from poolkeeper.errors import Forbidden, Refused, Stale, WhyUnwritten
 from poolkeeper.model.desired import Desired
@@ -38,8 +39,9 @@ def write_steps(
 ) -> Result:
     """Write steps, each in its own transaction.
 
-    A step that cannot be written keeps no other from being written; of a person's plan all have to
-    be: there the error is raised. A config that is refused is left out of both.
+    A step that cannot be written keeps no other from being written. Of a person's plan all have to
+    be, and the error is raised, but for a topic's node that we may not write: that is remembered,
+    and told in the end. A config that is refused is left out of both.
     """
     due, refused = unwritable_configs.judge_steps(context, desired, cluster, decision.steps)
     did: list[Action] = []
@@ -49,11 +51,22 @@ def write_steps(
         for step, error in zip(together, errors, strict=True):
             if error is None:
                 did.append(action_of(step))
+            elif by_person and _is_of_topic(step, error):
+                context.memory.denied.add(step.topic)
             elif by_person:
                 raise error
             else:
                 waits.append(after_error(error))
     return Result(tuple(did), tuple(waits))
+
+
+def _is_of_topic(step: Step, error: WhyUnwritten) -> TypeGuard[AddPartitions | SetConfig]:
+    """Whether it is the topic's own node that may not be written."""
+    return (
+        isinstance(step, AddPartitions | SetConfig)
+        and isinstance(error, Forbidden)
+        and error.path.endswith(f"/{step.topic}")
+    )
 
 
 def _together(due: Iterable[Step], most: int) -> Iterator[list[Step]]:

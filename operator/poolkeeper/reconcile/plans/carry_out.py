@@ -9,7 +9,7 @@ early steps gives its turn to the rest: the next one writes early steps only if 
 nothing is due late.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from poolkeeper.errors import DamagedNode
 from poolkeeper.frozen import frozen
@@ -18,7 +18,15 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, damage_wait, has
-from poolkeeper.model.plans import CreateTopic, DeleteTopic, ElectLeaders, Plan, SetConfig, Step
+from poolkeeper.model.plans import (
+    AddPartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeaders,
+    Plan,
+    SetConfig,
+    Step,
+)
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_rights import namespaces_of_doomed
@@ -225,7 +233,7 @@ def _do_late(
     waits = tuple(wait for wait in waits if wait not in vain)
     state = State.WAITING if waits else State.CONVERGED
     given_up = (*_waits_for_others(plan, cluster), *_outdated_steps(plan, cluster))
-    given_up += tuple(_refused_configs(plan, cluster)) if due.by_person else ()
+    given_up += tuple(_undone_steps(plan, cluster, memory.denied)) if due.by_person else ()
     if stay and due.by_person:
         names = tuple(plan.moves[m].name for m in stay)
         given_up += (Action(ActionKind.MOVES_UNLIMITED, partitions=names),)
@@ -254,11 +262,17 @@ def _outdated_steps(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
     )
 
 
-def _refused_configs(plan: Plan, cluster: Cluster) -> Iterator[Action]:
-    """Report the configs of a person's plan that are not written; a loop waits for them."""
+def _undone_steps(plan: Plan, cluster: Cluster, denied: Collection[str]) -> Iterator[Action]:
+    """Report the early steps of a person's plan that are not written; a loop waits for them.
+
+    `denied`: topics whose nodes we may not write.
+    """
     for step in steps.early_steps(plan):
-        to_do = step_progress.progress_of(step, cluster).state is StepState.TO_DO
-        if to_do and isinstance(step, CreateTopic | SetConfig):
+        if step_progress.progress_of(step, cluster).state is not StepState.TO_DO:
+            continue
+        if isinstance(step, AddPartitions | SetConfig) and step.topic in denied:
+            yield Action(ActionKind.STEP_NOT_ALLOWED, topic=step.topic)
+        elif isinstance(step, CreateTopic | SetConfig):
             yield Action(ActionKind.CONFIG_REFUSED, topic=step.topic)
 
 

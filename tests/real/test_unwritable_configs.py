@@ -17,7 +17,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.sandbox import Sandbox
-from poolkeeper.zk.throttle_entities import unwritable_topics
+from poolkeeper.zk.throttle_entities import unwritable
 from real.support import (
     MIB,
     access,
@@ -25,6 +25,7 @@ from real.support import (
     assert_nothing_left,
     assignment,
     body,
+    configure,
     create,
     declare,
     desired,
@@ -45,9 +46,9 @@ OURS, THEIRS = make_acl("world", "anyone", all=True), make_acl("world", "anyone"
 
 
 @contextmanager
-def denied(sandbox: Sandbox, topic: str) -> Iterator[None]:
-    """Only Alice may write the config of the topic; everybody may read it."""
-    path = f"/config/topics/{topic}"
+def denied(sandbox: Sandbox, name: str, kind: str = "topics") -> Iterator[None]:
+    """Only Alice may write the config; everybody may read it."""
+    path = f"/config/{kind}/{name}"
     with kazoo(sandbox.connect) as zookeeper:
         zookeeper.add_auth("digest", "alice:right")
         zookeeper.set_acls(path, [make_digest_acl("alice", "right", all=True), THEIRS])
@@ -58,7 +59,7 @@ def denied(sandbox: Sandbox, topic: str) -> Iterator[None]:
 @pytest.fixture
 def pair(kafka, topic_name, request) -> tuple[Sandbox, str, str]:
     """Two topics on brokers 1 and 2."""
-    sandbox = kafka(request.param)
+    sandbox = kafka(request.param, brokers=4)
     own, other = f"{topic_name}-own", f"{topic_name}-other"
     for name in (own, other):
         create(sandbox, name, (1, 2))
@@ -161,6 +162,21 @@ def test_what_a_run_could_not_restore_keeps_its_own_topic_alone(pair, tmp_path, 
 
 
 @pytest.mark.parametrize("pair", VERSIONS[:1], indirect=True)
+def test_a_broker_that_may_not_be_throttled_holds_up_its_own_moves_alone(pair):
+    sandbox, own, other = pair
+    wanted = desired(own, other, brokers=(1, 2, 3, 4), execution=LIMITED)
+    moves = [move(sandbox, own, 0, (1, 2), (4, 2)), move(sandbox, other, 0, (1, 2), (3, 2))]
+    moves.sort(key=lambda each: each.topic)
+    plan, outcomes = plan_of(wanted, sandbox, moves=moves), []
+    with kazoo(sandbox.connect) as zookeeper:
+        configure(zookeeper, "brokers/4", {})
+    with denied(sandbox, "4", "brokers"):
+        drive(asking_brokers(sandbox), wanted, plan, outcomes.append)
+    assert (assignment(sandbox, other), assignment(sandbox, own)) == ([(3, 2)], [(1, 2)])
+    assert_nothing_left(sandbox, own, other)
+
+
+@pytest.mark.parametrize("pair", VERSIONS[:1], indirect=True)
 def test_a_config_that_may_not_be_set_keeps_no_other_step_of_a_persons_plan(pair, tmp_path):
     sandbox, own, other = pair
     folder = tmp_path / "declared"
@@ -182,7 +198,7 @@ def test_to_ask_whether_a_config_may_be_written_writes_nothing(pair):
     before = last_zxid(sandbox)
     with denied(sandbox, own), access(sandbox).session() as session:
         since = last_zxid(sandbox)
-        found = unwritable_topics(session, [own, other, "no-such-topic"])
+        found = unwritable(session, [own, other, "no-such-topic"])
         changed = {change.path for change in history(sandbox, since)}
     assert found.keys() == {own}
     assert before < since

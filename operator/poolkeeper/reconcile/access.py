@@ -202,5 +202,7 @@ class ClusterAccess(ClusterView, Protocol):
     def take_off_throttles(self, left: LeftThrottles) -> Throttled:
         """Restore what was before the throttles that runs of ours left; return what stays."""
 
-    def unlimited_topics(self, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
-        """Return of these topics those that cannot be throttled, and why; nothing is written."""
+    def unlimited(
+        self, topics: Sequence[str], brokers: Sequence[int]
+    ) -> dict[str | int, UnreadableConfig]:
+        """Return which of these cannot be throttled, and why; nothing is written."""

@@ -150,8 +150,8 @@ class PassMemory:
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
     denied: set[str] = field(default_factory=set)
     """The topics whose steps of a person's plan we may not write."""
-    unwritable: dict[str, UnreadableConfig] = field(default_factory=dict)
-    """By topic, why it cannot be throttled, as of `unwritable_ms` or the run since."""
+    unwritable: dict[str | int, UnreadableConfig] = field(default_factory=dict)
+    """By topic and broker, why it cannot be throttled, as of `unwritable_ms` or the run since."""
     unwritable_ms: int = 0
     stuck_throttles: Throttled = field(default_factory=Throttled)
     """Of what runs have left, whose config may not be written, as of `stuck_ms`."""

@@ -146,8 +146,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     ),
     _A.MOVES_UNLIMITED: lambda action: (
         f"left as they are: no throttle can limit the moves of {few_of(action.partitions)}: the"
-        " topic's config or the record of its throttles cannot be read or written, or the"
-        " partitions take in more than the rate; `poolkeeper plan` shows what is left to do"
+        " config of the topic or of a broker, or the record of its throttles, cannot be read or"
+        " written, or the partitions take in more than the rate; `poolkeeper plan` shows what is"
+        " left to do"
     ),
     _A.MOVES_LEFT_TO_KRAFT: lambda action: (
         f"left as they are: {few_of(action.partitions)} {were(action.partitions)} being moved, and"

@@ -47,6 +47,13 @@ def _unreadable(wait: Wait) -> str:
     )
 
 
+def _unwritable(wait: Wait) -> str:
+    if wait.brokers:
+        to_and_from = f"nothing is moved to or from {named('broker', wait.brokers)}"
+        return f"{to_and_from}, as that could not be throttled: {wait.detail}"
+    return f"topic {wait.topic} is not moved, as it could not be throttled: {wait.detail}"
+
+
 def _throttled(wait: Wait) -> str:
     kinds = (("topic", wait.topics), ("broker", wait.brokers))
     found = [
@@ -80,9 +87,7 @@ THROTTLES: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.THROTTLE_CONFLICT: _conflict,
     _R.THROTTLES_UNREADABLE: _unreadable,
-    _R.THROTTLES_UNWRITABLE: lambda wait: (
-        f"topic {wait.topic} is not moved, as it could not be throttled: {wait.detail}"
-    ),
+    _R.THROTTLES_UNWRITABLE: _unwritable,
     _R.THROTTLES_YIELDED: lambda wait: (
         f"somebody else set throttles on {_throttled(wait)} during the run: they stay as they are"
     ),

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from poolkeeper.algorithms.throttles import BROKER_KEYS, TOPIC_KEYS
 from poolkeeper.errors import WhyUnwritten
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.records import BalanceRecord, Records, RequestRecord, TopicRecord
@@ -287,6 +288,11 @@ class ZooKeeperAccess(ZooKeeperView):
         """Restore what was before the throttles that runs of ours left; return what stays."""
         return throttling.take_off(self._journal, left)
 
-    def unlimited_topics(self, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
-        """Return of these topics those that cannot be throttled, and why; nothing is written."""
-        return throttling.unlimited_topics(self._session, topics)
+    def unlimited(
+        self, topics: Sequence[str], brokers: Sequence[int]
+    ) -> dict[str | int, UnreadableConfig]:
+        """Return which of these cannot be throttled, and why; nothing is written."""
+        return {
+            **throttling.unlimited(self._session, topics, TOPIC_KEYS),
+            **throttling.unlimited(self._session, brokers, BROKER_KEYS),
+        }

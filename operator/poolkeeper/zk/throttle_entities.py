@@ -88,7 +88,7 @@ def rewrite(
     names = list(decisions)
     foreign: set[E] = set()
     unreadable: dict[E, str] = {}
-    unwritable: dict[E, str] = {}
+    denied: dict[E, str] = {}
     changed: set[E] = set()
     for start in range(0, len(names), BATCH_ENTITIES):
         batch: dict[E, tuple[Operation, ...]] = {}
@@ -108,30 +108,30 @@ def rewrite(
                 continue
             size = size_bytes(write_one)
             if batch and bytes_ + size > BATCH_BYTES:
-                unwritable |= _commit(journal, batch)
+                denied |= _commit(journal, batch)
                 batch, bytes_ = {}, 0
             batch[entity] = write_one
             bytes_ += size
         if batch:
-            unwritable |= _commit(journal, batch)
-    changed.difference_update(unwritable)
-    return Rewritten(len(changed), frozenset(foreign), unreadable, unwritable)
+            denied |= _commit(journal, batch)
+    changed.difference_update(denied)
+    return Rewritten(len(changed), frozenset(foreign), unreadable, denied)
 
 
-def unwritable_topics(session: Session, topics: Sequence[str]) -> dict[str, str]:
-    """Return the topics whose config may not be written, and why; nothing is written.
+def unwritable(session: Session, entities: Sequence[E]) -> dict[E, str]:
+    """Return the entities whose config may not be written, and why; nothing is written.
 
     ZooKeeper looks at the ACL of each node of a transaction before the last check of it, which
-    fails always. A topic without a config node is not asked about.
+    fails always. Those without a config node are not asked about.
     """
-    found: dict[str, str] = {}
-    for start in range(0, len(topics), BATCH_ENTITIES):
-        some = topics[start : start + BATCH_ENTITIES]
-        paths = [throttle_records.config_path(topic) for topic in some]
+    found: dict[E, str] = {}
+    for start in range(0, len(entities), BATCH_ENTITIES):
+        some = entities[start : start + BATCH_ENTITIES]
+        paths = [throttle_records.config_path(entity) for entity in some]
         nodes = session.read_many(paths, unreadable=UNREADABLE)
         asked = {
-            path: (topic, SetData(path, node.data, node.version))
-            for topic, path, node in zip(some, paths, nodes, strict=True)
+            path: (entity, SetData(path, node.data, node.version))
+            for entity, path, node in zip(some, paths, nodes, strict=True)
             if node is not None and node is not UNREADABLE
         }
         while asked:
@@ -142,8 +142,8 @@ def unwritable_topics(session: Session, topics: Sequence[str]) -> dict[str, str]
             except Forbidden as forbidden:
                 if forbidden.path not in asked:
                     raise
-                topic, _ = asked.pop(forbidden.path)
-                found[topic] = str(forbidden)
+                entity, _ = asked.pop(forbidden.path)
+                found[entity] = str(forbidden)
             except Stale:
                 for path in tried:
                     del asked[path]

@@ -41,7 +41,7 @@ from poolkeeper.zk.throttle_entities import (
     Rewritten,
     read_entities,
     rewrite,
-    unwritable_topics,
+    unwritable,
 )
 
 ORIGINAL_BYTES_MAX = 32 * 1024
@@ -83,20 +83,22 @@ def save(journal: Journal, topics: Iterable[str], brokers: Mapping[int, Sequence
     )
 
 
-def unlimited_topics(session: Session, topics: Sequence[str]) -> dict[str, UnreadableConfig]:
-    """Return the topics whose throttles could not be saved or set, and why; nothing is written."""
-    found: dict[str, UnreadableConfig] = {}
-    for topic, read in read_entities(session, topics, throttles.TOPIC_KEYS).items():
-        path = throttle_records.config_path(topic)
+def unlimited(
+    session: Session, entities: Sequence[E], keys: Sequence[str]
+) -> dict[E, UnreadableConfig]:
+    """Return the entities whose throttles could not be saved or set, and why; writes nothing."""
+    found: dict[E, UnreadableConfig] = {}
+    for entity, read in read_entities(session, entities, keys).items():
+        path = throttle_records.config_path(entity)
         try:
-            _values_before(topic, read, throttles.TOPIC_KEYS)
+            _values_before(entity, read, keys)
         except DamagedNode as damaged:
-            found[topic] = UnreadableConfig(topic, damaged.damage.path, str(damaged))
+            found[entity] = UnreadableConfig(entity, damaged.damage.path, str(damaged))
         except (Refused, Forbidden) as error:
-            found[topic] = UnreadableConfig(topic, path, str(error))
-    others = [topic for topic in topics if topic not in found]
-    for topic, why in unwritable_topics(session, others).items():
-        found[topic] = UnreadableConfig(topic, throttle_records.config_path(topic), why)
+            found[entity] = UnreadableConfig(entity, path, str(error))
+    others = [entity for entity in entities if entity not in found]
+    for entity, why in unwritable(session, others).items():
+        found[entity] = UnreadableConfig(entity, throttle_records.config_path(entity), why)
     return found
 
 
@@ -132,6 +134,7 @@ def write(
     }
     first = rewrite(journal, by_topic, throttles.TOPIC_KEYS, dry=dry)
     second = rewrite(journal, by_broker, throttles.BROKER_KEYS, dry=dry)
+    copying = {broker for broker, values in saved.brokers.items() if LOG_DIRS_RATE in values}
     return ThrottleConflicts(
         tuple(topic for topic in by_topic if topic in first.foreign),
         tuple(broker for broker in by_broker if broker in second.foreign),
@@ -139,9 +142,12 @@ def write(
         unreadable=(
             *_named(first.unreadable),
             *_named(second.unreadable),
-            *_named(second.unwritable),
+            *_named({b: why for b, why in second.unwritable.items() if b in copying}),
         ),
-        unwritable=_named(first.unwritable),
+        unwritable=(
+            *_named(first.unwritable),
+            *_named({b: why for b, why in second.unwritable.items() if b not in copying}),
+        ),
     )
 
 

@@ -57,7 +57,8 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         )
     ],
     R.THROTTLES_UNWRITABLE: [
-        Wait(R.THROTTLES_UNWRITABLE, topic="t", path="/config/topics/t", detail="not allowed")
+        Wait(R.THROTTLES_UNWRITABLE, topic="t", path="/config/topics/t", detail="not allowed"),
+        Wait(R.THROTTLES_UNWRITABLE, brokers=(3,), path="/config/brokers/3", detail="no"),
     ],
     R.THROTTLES_YIELDED: [Wait(R.THROTTLES_YIELDED, topics=("t",), brokers=(3,))],
     R.THROTTLES_UNACCOUNTED: [

@@ -187,7 +187,7 @@ class ThrottleConflicts:
 
     `unset`: on how many topics and brokers the run's throttles were not set when they were read.
     `unreadable`: whose throttles nobody can tell or write; these are none of the others.
-    `unwritable`: topics whose config may not be written, and that have not all of ours.
+    `unwritable`: whose config may not be written, and has not all of ours.
     """
 
     topics: tuple[str, ...] = ()

@@ -103,7 +103,7 @@ class WaitReason(StrEnum):
     `path`: the first of them; `detail`: why.
     """
     THROTTLES_UNWRITABLE = "ThrottlesUnwritable"
-    """`path` cannot be read or written as a run must, and so no move of `topic` is throttled.
+    """`path` cannot be read or written as a run must: moves of `topic` or `brokers` stay.
 
     `detail`: why.
     """

@@ -45,8 +45,8 @@ def ask_whether_settled(
 
 
 def note_unwritable(context: PassContext, live: ThrottleConflicts) -> None:
-    """Remember the topics whose throttles may not be set: what the run moves of them stays."""
-    context.memory.unwritable |= {str(each.entity): each for each in live.unwritable}
+    """Remember whose throttles may not be set: what the run moves of them stays."""
+    context.memory.unwritable |= {each.entity: each for each in live.unwritable}
 
 
 def note(context: PassContext, live: ThrottleConflicts) -> None:

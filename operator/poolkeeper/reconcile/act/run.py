@@ -62,8 +62,11 @@ def begin_run(
     throttled = desired.cluster.execution.throttle
     limited = throttled.mode is not ThrottleMode.NONE
     lists = throttles.lists_of(plan.moves) if limited else {}
-    lists = {topic: each for topic, each in lists.items() if topic not in context.memory.unwritable}
-    saved = context.access.read_throttles(lists, throttles.keys_by_broker(plan) if limited else {})
+    without = context.memory.unwritable.keys()
+    lists = {topic: each for topic, each in lists.items() if topic not in without}
+    keys = throttles.keys_by_broker(plan) if limited else {}
+    keys = {broker: each for broker, each in keys.items() if broker not in without}
+    saved = context.access.read_throttles(lists, keys)
     document = RunDocument(plan, saved, gates.health(cluster))
     lost = lost_log_dirs(observed.records, desired, context.now_ms())
     run = Run(

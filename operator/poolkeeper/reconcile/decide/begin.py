@@ -49,7 +49,7 @@ def unlimited_at_begin(
     left: Iterable[int],
     desired: Desired,
     cluster: Cluster,
-    unwritable: Mapping[str, UnreadableConfig],
+    unwritable: Mapping[str | int, UnreadableConfig],
 ) -> dict[int, Wait]:
     """Return the moves that no throttle can limit as declared, by index, of those `left`."""
     throttle = desired.cluster.execution.throttle

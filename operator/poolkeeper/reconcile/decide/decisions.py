@@ -43,7 +43,7 @@ class RunSituation:
     the time at which the adaptive throttle was last checked. `electing_since_ms`: since when a
     request for elections is there at every look. `throttles`: what is known of the run's. `copies`:
     what is known of its moves between log directories. `held`: those of them that are held.
-    `unwritable`: by topic, the configs that may not be written.
+    `unwritable`: by topic and by broker, why it cannot be throttled.
     """
 
     run: Run
@@ -60,7 +60,7 @@ class RunSituation:
     copies: CopyMemory = field(default_factory=CopyMemory)
     electing_since_ms: int | None = None
     held: Collection[int] = ()
-    unwritable: Mapping[str, UnreadableConfig] = field(default_factory=dict)
+    unwritable: Mapping[str | int, UnreadableConfig] = field(default_factory=dict)
 
     @property
     def plan(self) -> Plan:

@@ -342,13 +342,13 @@ def _unlimited(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[
         return {}
     left = [m for m in left if at.view.progress[m].state is MoveState.PENDING]
     rate = max(at.run.declared_rate, *at.run.rates)  # an adaptive one rises again
-    known = {at.plan.moves[m].topic: at.unwritable.get(at.plan.moves[m].topic) for m in left}
-    topics = {
-        topic: config or UnreadableConfig(topic, "", _UNSAVED)
-        for topic, config in known.items()
-        if config is not None or topic not in at.document.saved.topics
-    }
-    return unlimited(at.plan.moves, left, cluster, rate, topics)
+    saved = at.document.saved
+    moves = [at.plan.moves[m] for m in left if any(at.plan.moves[m].replicas_added)]
+    topics = {move.topic for move in moves} - saved.topics.keys()
+    brokers = {*throttles.brokers_of(moves)} - saved.brokers.keys()
+    entities: tuple[str | int, ...] = (*topics, *brokers)
+    unsaved = {each: UnreadableConfig(each, "", _UNSAVED) for each in entities}
+    return unlimited(at.plan.moves, left, cluster, rate, {**unsaved, **at.unwritable})
 
 
 def _waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:

@@ -47,7 +47,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     waits_for_nodes,
 )
 from poolkeeper.planning.run_state.progress.step_progress import StepState
-from poolkeeper.planning.run_state.throttling import unlimited_moves
+from poolkeeper.planning.run_state.throttling import throttles, unlimited_moves
 from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.reconcile.act.run import begin_run
 from poolkeeper.reconcile.act.steps import write_steps
@@ -134,11 +134,14 @@ def _unlimited(
     memory, now_ms = context.memory, context.now_ms()
     states = [p.state for p in classify(plan.moves, cluster)]
     left = [m for m, state in enumerate(states) if state not in ENDED_STATES]
-    topics = sorted({plan.moves[m].topic for m in left if any(plan.moves[m].replicas_added)})
+    moves = [plan.moves[m] for m in left if any(plan.moves[m].replicas_added)]
+    topics = sorted({move.topic for move in moves})
+    brokers = sorted({*throttles.brokers_of(moves)} - {step.broker for step in copies_of(plan)})
     limited = desired.cluster.execution.throttle.mode is not ThrottleMode.NONE
-    known = memory.unwritable.keys()
-    if limited and (now_ms - memory.unwritable_ms >= ASK_AGAIN_MS or not known >= {*topics}):
-        memory.unwritable, memory.unwritable_ms = context.access.unlimited_topics(topics), now_ms
+    old = now_ms - memory.unwritable_ms >= ASK_AGAIN_MS
+    stay = begin.unlimited_at_begin(plan, left, desired, cluster, memory.unwritable)
+    if limited and (old or len(stay) < len(left)):
+        memory.unwritable, memory.unwritable_ms = context.access.unlimited(topics, brokers), now_ms
     stay = begin.unlimited_at_begin(plan, left, desired, cluster, memory.unwritable)
     return stay if left and len(stay) == len(left) else None
 

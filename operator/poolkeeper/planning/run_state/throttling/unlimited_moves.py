@@ -1,8 +1,9 @@
 """The moves that no throttle can limit as it must, and that stay where they are for that.
 
-The config of their topic may not be written, so that they would be copied at any rate; or their
-partition takes in at least the rate of the throttle, so that they would never arrive. That is a
-matter of those topics alone: all other moves are made, and the run ends without these.
+The config of their topic, or of a broker of theirs, may not be written, so that they would be
+copied at any rate; or their partition takes in at least the rate of the throttle, so that they
+would never arrive. That is a matter of those topics and brokers alone: all other moves are made,
+and the run ends without these.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,12 +22,12 @@ def unlimited(
     left: Iterable[int],
     cluster: Cluster,
     rate_bytes_per_s: int,
-    unwritable: Mapping[str, UnreadableConfig],
+    unwritable: Mapping[str | int, UnreadableConfig],
 ) -> dict[int, Wait]:
     """Return such moves by index, each with why it stays, of those `left` to be made.
 
-    `cluster` has rates, where they are known. `unwritable`: by topic, the configs that may not be
-    written.
+    `cluster` has rates, where they are known. `unwritable`: by topic and by
+    broker, why it cannot be throttled.
     """
     found: dict[int, Wait] = {}
     hopeless: list[int] = []
@@ -34,7 +35,7 @@ def unlimited(
         move = moves[m]
         if not any(move.replicas_added):
             continue
-        if (config := unwritable.get(move.topic)) is not None:
+        if unwritable and (config := _config(move, unwritable)) is not None:
             found[m] = _unwritable(config)
         elif (ingest := _ingest(move, cluster)) is not None and ingest >= rate_bytes_per_s:
             hopeless.append(m)
@@ -61,10 +62,23 @@ def waits_of(unlimited_: Mapping[int, Wait]) -> tuple[Wait, ...]:
     return tuple(dict.fromkeys(unlimited_.values()))
 
 
+def _config(
+    move: Move, unwritable: Mapping[str | int, UnreadableConfig]
+) -> UnreadableConfig | None:
+    """Return why the move's topic or one of its brokers cannot be throttled, if it cannot."""
+    brokers = sorted({broker for replicas in move.path for broker in replicas})
+    entities: tuple[str | int, ...] = (move.topic, *brokers)
+    return next((unwritable[each] for each in entities if each in unwritable), None)
+
+
 def _unwritable(config: UnreadableConfig) -> Wait:
-    topic = str(config.entity)
+    entity = config.entity
     return Wait(
-        WaitReason.THROTTLES_UNWRITABLE, topic=topic, path=config.path, detail=config.detail
+        WaitReason.THROTTLES_UNWRITABLE,
+        topic=entity if isinstance(entity, str) else "",
+        brokers=(entity,) if isinstance(entity, int) else (),
+        path=config.path,
+        detail=config.detail,
     )
 
 

@@ -354,8 +354,9 @@ def everything(server: FakeZooKeeper) -> dict[str, Any]:
             found |= {f"/config/{kind}/{name}": config} if config else {}
     found["/poolkeeper/records/cluster"] = _body(server, "/poolkeeper/records/cluster")
     for id_, record in _body(server, "/poolkeeper/records/brokers")["brokers"].items():
-        missing = record.pop("missing_since_s") is not None
-        found[f"the record of broker {id_}"] = record | {"missing": missing}
+        missing, looks = record.pop("missing_since_s") is not None, record.pop("looks", {})
+        seen = {"missing": missing, "lost": looks.get("lost", False)}
+        found[f"the record of broker {id_}"] = record | seen
     for topic in sorted(server.tree.names("/poolkeeper/records/topics")):
         path = f"/poolkeeper/records/topics/{topic}"
         body = _body(server, path)

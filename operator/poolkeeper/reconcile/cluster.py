@@ -24,12 +24,13 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.runs import Ending, Phase, Run
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.progress import held_copies
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.reconcile import adoption, clock_jumps, config_checks, steps_during_run
-from poolkeeper.reconcile.act import run_end
+from poolkeeper.reconcile.act import run_end, run_looks
 from poolkeeper.reconcile.act.missing_input import complete_view
 from poolkeeper.reconcile.act.run import apply_decision, discard_run
 from poolkeeper.reconcile.authority import Authority
@@ -38,7 +39,11 @@ from poolkeeper.reconcile.decide import approval, external_plan
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
-from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, lost_log_dirs
+from poolkeeper.reconcile.observe.gone_brokers import (
+    gone_brokers,
+    lost_log_dirs,
+    updated_records,
+)
 from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.reconcile.observe.run_view import RunGuard, document_of, observe_run
 from poolkeeper.reconcile.plans.follow_external_plan import follow_external_plan
@@ -117,6 +122,8 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
     if context.access.is_migrating():
         return run_end.hold(context, run, document)
     view = observe_run(context, desired, run, document)
+    if view.seen is not None:
+        run_looks.note_missing(context, desired, view.seen)
     while True:
         now_ms = context.now_ms()
         at = RunSituation(
@@ -156,26 +163,30 @@ def _run_guard(
 ) -> RunGuard:
     """Return the conditions under which a run goes on; a run for something else is ended.
 
-    Gone brokers are taken from the records alone: a broker that is missing for a moment does not
-    replace a run. The records are read once in a pass.
+    A broker that is missing for a moment does not replace a run, nor does one whose absence is
+    still recorded and that is back. The records are read once in a pass.
     """
+    recorded = cache(context.access.read_records)
 
-    @cache
-    def recorded() -> Records:
-        return context.access.read_records()
+    def records(seen: Cluster | None) -> Records:
+        if seen is None:
+            return recorded()
+        return updated_records(recorded(), seen, desired, context.now_ms())
 
-    def gone() -> frozenset[int]:
-        return gone_brokers(recorded(), desired, context.now_ms())
+    def gone(records: Records) -> frozenset[int]:
+        return gone_brokers(records, desired, context.now_ms())
 
-    def wanted(run: Run, plan: Plan) -> bool:
+    def wanted(run: Run, plan: Plan, records: Records) -> bool:
+        lost_brokers = gone(records)
         if confirmed_plan is not None:
-            return run.fingerprint == confirmed_plan.fingerprint and not needs(plan, gone())
-        records = recorded()
+            return run.fingerprint == confirmed_plan.fingerprint and not needs(plan, lost_brokers)
         owned = resolve_conflicts(desired, records)
         lost = lost_log_dirs(records, desired, context.now_ms())
-        return run.concern == plan_json.concern(owned, plan.moves, records.cluster_id, gone(), lost)
+        return run.concern == plan_json.concern(
+            owned, plan.moves, records.cluster_id, lost_brokers, lost
+        )
 
-    return RunGuard(wanted, gone, recorded, authority.paused, authority.rate_known)
+    return RunGuard(wanted, gone, records, authority.paused, authority.rate_known)
 
 
 def needs(plan: Plan, gone: frozenset[int]) -> bool:

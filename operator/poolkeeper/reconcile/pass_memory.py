@@ -176,6 +176,8 @@ class PassMemory:
     gone: frozenset[int] | None = None
     """The brokers that counted as gone at `gone_read_ms`."""
     gone_read_ms: int = 0
+    missing: set[int] | None = None
+    """The declared brokers that were missing at the last look of this run."""
     unheard_since_ms: int | None = None
     """Since when brokers that shall cancel moves do not answer."""
     electing_since_ms: int | None = None
@@ -311,7 +313,7 @@ class PassMemory:
         self.reported_stage = None
         self.throttles = ThrottleWatch()
         self.looks.clear()
-        self.gone = None
+        self.gone = self.missing = None
         self.disks = SeenDisks()
         self.copies = CopyMemory()
         self.punctuality = PunctualityMemory()

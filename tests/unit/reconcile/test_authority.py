@@ -8,7 +8,7 @@ import builders
 from builders import pool_spec
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Deletion
-from poolkeeper.model.execution.records import BrokerRecord, Records
+from poolkeeper.model.execution.records import BrokerRecord, Looks, Records
 from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.model.specs import Approval, ApprovalPolicy, Heal, Mode
 from poolkeeper.model.topology import Broker, Cluster
@@ -166,7 +166,8 @@ def test_a_missing_broker_keeps_its_rack_and_the_time_it_went():
         },
     )
     seen = Cluster("c", {1: Broker(1, "z"), 3: Broker(3, "b")}, {}, id="id")
-    after = updated_records(known, seen, desired(brokers=(1, 2, 3, 4)), NOW_MS)
+    off = desired(brokers=(1, 2, 3, 4), heal=Heal())
+    after = updated_records(known, seen, off, NOW_MS)
     assert after == Records(
         "id",
         brokers={
@@ -176,3 +177,15 @@ def test_a_missing_broker_keeps_its_rack_and_the_time_it_went():
             4: BrokerRecord(None, NOW_MS // 1000),
         },
     )
+
+
+def test_looks_are_noted_of_declared_brokers_where_heal_is_on():
+    known = Records("id", brokers={3: BrokerRecord("b"), 9: BrokerRecord("b")})
+    seen = Cluster("c", {1: Broker(1, "a"), 2: Broker(2, "a"), 4: Broker(4, "b")}, {}, id="id")
+    now_s = NOW_MS // 1000
+    after = updated_records(known, seen, desired(), NOW_MS)
+    assert after.brokers[3] == BrokerRecord("b", now_s, looks=Looks(now_s))
+    assert after.brokers[9] == BrokerRecord("b", now_s)
+    few = replace(seen, brokers={1: Broker(1, "a")})
+    after = updated_records(known, few, desired(), NOW_MS)
+    assert after.brokers[3] == BrokerRecord("b", now_s, looks=Looks(now_s, in_outage=True))

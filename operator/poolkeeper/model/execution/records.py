@@ -51,15 +51,34 @@ class TopicRecord:
 
 
 @frozen
+class Looks:
+    """The looks of executors that found a broker missing; `absences` counts by them.
+
+    `last_s`: when the last one was that is recorded (seconds since 1970). `watched_s`: for how many
+    seconds looks had followed each other closely by then. `gaps`: how many times nobody had looked
+    for longer. `in_outage`: so many brokers were missing that it tells nothing of this one.
+    `lost`: the broker counts as lost until it is seen again.
+    """
+
+    last_s: int
+    watched_s: int = 0
+    gaps: int = 0
+    in_outage: bool = False
+    lost: bool = False
+
+
+@frozen
 class BrokerRecord:
     """A broker's last known rack, and since when it is missing (seconds since 1970) if it is.
 
-    `log_dirs_failed_s`: since when it says that log directories failed, by path.
+    `log_dirs_failed_s`: since when it says that log directories failed, by path. `looks`: None of a
+    broker that is there or that `heal` does not concern, and in a record of an earlier release.
     """
 
     rack: str | None = None
     missing_since_s: int | None = None
     log_dirs_failed_s: Mapping[str, int] = field(default_factory=dict)
+    looks: Looks | None = None
 
 
 @frozen

@@ -7,9 +7,7 @@ from dataclasses import replace
 
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import rate_signals
-from poolkeeper.reconcile.act import (
-    keep_throttles,
-)
+from poolkeeper.reconcile.act import keep_throttles, run_looks
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import (
@@ -18,10 +16,7 @@ from poolkeeper.reconcile.decide.decisions import (
     NeededInput,
     RunSituation,
 )
-from poolkeeper.reconcile.observe.gone_brokers import gone_brokers, updated_records
 from poolkeeper.reconcile.observe.run_view import RunGuard, RunView, find_ending
-
-READ_GONE_EVERY_MS = 5_000
 
 
 def complete_view(
@@ -31,7 +26,8 @@ def complete_view(
     run, document, view = at.run, at.document, at.view
     match needed_input:
         case MissingInput.ENDING:
-            return replace(view, ending_read=True, ending=find_ending(context, run, at.plan, guard))
+            ending = find_ending(context, run, at.plan, guard, view.seen)
+            return replace(view, ending_read=True, ending=ending)
         case MissingInput.CONFLICTS:
             topics = _throttled_topics(context, at)
             conflicts = context.access.write_throttles(document, run.rates, topics)
@@ -42,7 +38,8 @@ def complete_view(
             found = keep_throttles.ask_whether_settled(context, run, document, foreign)
             return replace(view, throttle_settled=found.done, unsettled=found.unsettled)
         case MissingInput.GONE:
-            return replace(view, gone_read=True, gone=_note_gone(context, at))
+            gone = run_looks.note_gone(context, at.desired, view.cluster)
+            return replace(view, gone_read=True, gone=gone)
         case MissingInput.RATE_SIGNALS:
             return replace(view, signals=rate_signals.measure(context, at))
         case CheckThrottles():
@@ -55,7 +52,8 @@ def complete_view(
             states = needed_input.states
             held = runs.held_moves(at, states, sized)
             states = tuple(None if m in held else place for m, place in enumerate(states))
-            gone, records = guard.gone(), guard.records()
+            records = guard.records(view.seen)
+            gone = guard.gone(records)
             with context.timed("stage"):
                 moves = next_stage.with_live_bytes(at.plan.moves, states, sized)
                 stage = next_stage.next_stage(
@@ -78,19 +76,3 @@ def _throttled_topics(context: PassContext, at: RunSituation) -> frozenset[str]:
     """
     given_up = context.memory.given_up
     return frozenset(move.topic for m, move in enumerate(at.plan.moves) if m not in given_up)
-
-
-def _note_gone(context: PassContext, at: RunSituation) -> frozenset[int]:
-    """Return the brokers that count as gone; record who is missing, so that it can count later.
-
-    The records are those of all topics, too: they are read again after a while only.
-    """
-    memory, now_ms = context.memory, context.now_ms()
-    if memory.gone is not None and now_ms - memory.gone_read_ms < READ_GONE_EVERY_MS:
-        return memory.gone
-    before = context.access.read_records()
-    records = updated_records(before, at.view.cluster, at.desired, now_ms)
-    if records != before:
-        context.access.remember_brokers(records)
-    memory.gone, memory.gone_read_ms = gone_brokers(records, at.desired, now_ms), now_ms
-    return memory.gone

@@ -115,7 +115,7 @@ def guard_of(guard: RunGuard, run: Run, external: ExternalPlan | None) -> RunGua
     if external is None or run.plan != external.hash:
         return guard
     if external.withdrawn:
-        return replace(guard, still_applies=lambda run, plan: False)
+        return replace(guard, still_applies=lambda run, plan, records: False)
     held = external.wait is not None
     return replace(
         guard,

@@ -2,6 +2,7 @@
 
 In come the view of a cluster and what is declared, out go an `Observation` and, of a run, a
 `RunView`; nothing is written. Read `observation` (which refuses another cluster than the declared
-one) with `gone_brokers` (which missing brokers count as gone), then `run_view` (a run, step by
-step) and `settling` (whether the brokers have applied the throttles).
+one) with `gone_brokers` (which missing brokers count as gone) and `absences` (by what was seen of
+them), then `run_view` (a run, step by step) and `settling` (whether the brokers have applied the
+throttles).
 """

@@ -1,8 +1,9 @@
 """Which missing brokers count as gone: their replicas are rebuilt on other brokers (`heal`).
 
 ZooKeeper knows live brokers alone. So the record of each broker that was observed or declared holds
-its last rack and since when it is missing. It also holds since when log directories of a live
-broker failed; they count as lost under the same conditions.
+its last rack, since when it is missing and who looked since (`absences`). It also holds since when
+log directories of a live broker failed; they count as lost if no more brokers are in trouble than
+`heal` allows.
 """
 
 from collections.abc import Mapping
@@ -12,25 +13,31 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import BrokerRecord, RecordKind, Records
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.planning.constraints import outages
+from poolkeeper.reconcile.observe import absences
 
 
 def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms: int) -> Records:
-    """Return the records with the observed brokers: their racks, and since when one is missing."""
+    """Return the records after a look: the brokers' racks, and what is known of absences."""
     declared = {broker for pool in desired.pools for broker in pool.brokers}
-    brokers = {}
+    brokers, now_s = {}, now_ms // 1000
     for id_ in sorted(set(records.brokers) | set(cluster.brokers) | declared):
         known = records.brokers.get(id_, BrokerRecord())
         live = cluster.brokers.get(id_)
         if live is not None:
-            failed = _failed_since(known, live, now_ms // 1000)
+            failed = _failed_since(known, live, now_s)
             brokers[id_] = BrokerRecord(rack=live.rack, log_dirs_failed_s=failed)
-        elif known.missing_since_s is None:
-            brokers[id_] = replace(known, missing_since_s=now_ms // 1000)
-        else:  # a time ahead is that of a wrong clock
-            brokers[id_] = replace(
-                known, missing_since_s=min(known.missing_since_s, now_ms // 1000)
-            )
-    return replace(records, cluster_id=records.cluster_id or cluster.id, brokers=brokers)
+        else:
+            brokers[id_] = absences.seen_missing(known, now_s, None)
+    seen = replace(records, cluster_id=records.cluster_id or cluster.id, brokers=brokers)
+    heal = desired.cluster.heal
+    if not heal.enabled:
+        return seen
+    in_outage = outages.outage(seen, desired) is not None
+    counting = absences.Counting(heal.after_s, in_outage)
+    for id_ in declared - cluster.brokers.keys():
+        known = records.brokers.get(id_, BrokerRecord())
+        brokers[id_] = absences.seen_missing(known, now_s, counting)
+    return replace(seen, brokers=brokers)
 
 
 def _failed_since(known: BrokerRecord, live: Broker, now_s: int) -> Mapping[str, int]:
@@ -84,9 +91,9 @@ def lost_log_dirs(records: Records, desired: Desired, now_ms: int) -> dict[int, 
 def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[int]:
     """Return the missing brokers whose replicas are to be rebuilt on other brokers.
 
-    The set is empty before `heal.after`. It is also empty if more than `heal.maxBrokers` brokers,
-    or a whole rack of several brokers, are missing: that is an outage to wait for, not a loss to
-    repair. Nor is anything rebuilt while the record of brokers cannot be read.
+    They are those that are lost (`absences`). There are none if more than `heal.maxBrokers`
+    brokers, or a whole rack of several brokers, are missing: that is an outage to wait for, not a
+    loss to repair. Nor is anything rebuilt while the record of brokers cannot be read.
     """
     heal = desired.cluster.heal
     if not heal.enabled or RecordKind.BROKERS in records.damage:
@@ -94,5 +101,8 @@ def gone_brokers(records: Records, desired: Desired, now_ms: int) -> frozenset[i
     if outages.outage(records, desired) is not None:
         return frozenset()
     now_s = now_ms // 1000
-    missing = outages.missing_since_s(records, desired)
-    return frozenset(id_ for id_, at_s in missing.items() if now_s - at_s >= heal.after_s)
+    return frozenset(
+        id_
+        for id_ in outages.missing_since_s(records, desired)
+        if absences.is_lost(records.brokers[id_], now_s, heal.after_s)
+    )

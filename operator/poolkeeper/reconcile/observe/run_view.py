@@ -66,15 +66,15 @@ COPIES_EVERY_MS = 2_000
 class RunGuard:
     """The conditions under which a run goes on; checked only between stages.
 
-    `still_applies`: whether this run is still wanted. `gone`: the brokers that count as lost.
-    `records`: which Topic each Kafka topic follows.
+    `records`: what is remembered, after a look at this cluster. By them `still_applies`: whether
+    this run is still wanted; and `gone`: the brokers that count as lost.
     `paused`: the run finishes its stage in flight and starts no other. `rate_known`: whether the
     rate that it may have is known.
     """
 
-    still_applies: Callable[[Run, Plan], bool]
-    gone: Callable[[], frozenset[int]]
-    records: Callable[[], Records]
+    still_applies: Callable[[Run, Plan, Records], bool]
+    gone: Callable[[Records], frozenset[int]]
+    records: Callable[[Cluster | None], Records]
     paused: bool = False
     rate_known: bool = True
 
@@ -121,6 +121,11 @@ class RunView:
     balanced: BalanceRecord | None = None
     disks: TargetDisks = NOT_LOOKED
     copies: tuple[CopyProgress, ...] = ()
+
+    @property
+    def seen(self) -> Cluster | None:
+        """The observed cluster, if the view has one."""
+        return None if self.reading is None else self.reading.cluster
 
     @property
     def cluster(self) -> Cluster:
@@ -381,9 +386,11 @@ def arrived_of(run: Run, progress: Sequence[MoveProgress]) -> int:
     return sum(p.at >= index for (_, index), p in zip(run.step, progress, strict=True))
 
 
-def find_ending(context: PassContext, run: Run, plan: Plan, guard: RunGuard) -> Ending | None:
+def find_ending(
+    context: PassContext, run: Run, plan: Plan, guard: RunGuard, seen: Cluster | None
+) -> Ending | None:
     """Return why the run ends early: a person stopped it, or it is no longer wanted."""
     stop = context.access.read_stop()
     if stop is not None:
         return Ending.ROLLED_BACK if stop.at_once else Ending.STOPPED
-    return None if guard.still_applies(run, plan) else Ending.REPLACED
+    return None if guard.still_applies(run, plan, guard.records(seen)) else Ending.REPLACED

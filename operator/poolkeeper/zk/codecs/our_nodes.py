@@ -20,7 +20,7 @@ from msgspec import Meta, Struct
 
 from poolkeeper import typed_json
 from poolkeeper.errors import DamagedNode, InvalidInput, NodeDamage
-from poolkeeper.model.execution.records import BrokerRecord, RequestRecord, TopicRecord
+from poolkeeper.model.execution.records import BrokerRecord, Looks, RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import CHUNKS_MAX
 from poolkeeper.model.execution.throttles import ThrottleRecord
 from poolkeeper.model.plans import Move
@@ -105,10 +105,24 @@ class TopicRecordBody(Struct):
         )
 
 
+class _LooksBody(Struct):
+    last_s: _Seconds
+    watched_s: _Seconds
+    gaps: Count
+    in_outage: bool
+    lost: bool
+
+
 class _BrokerBody(Struct):
     rack: str | None
     missing_since_s: _Seconds | None
     log_dirs_failed_s: dict[str, _Seconds] = {}
+    looks: _LooksBody | None = None
+
+    @property
+    def record(self) -> BrokerRecord:
+        looks = None if self.looks is None else Looks(**msgspec.structs.asdict(self.looks))
+        return BrokerRecord(self.rack, self.missing_since_s, self.log_dirs_failed_s, looks)
 
 
 class BrokersBody(Struct):
@@ -120,10 +134,27 @@ class BrokersBody(Struct):
     @property
     def records(self) -> dict[int, BrokerRecord]:
         """The records of this body."""
-        return {
-            id_: BrokerRecord(body.rack, body.missing_since_s, body.log_dirs_failed_s)
-            for id_, body in self.brokers.items()
+        return {id_: body.record for id_, body in self.brokers.items()}
+
+
+def brokers_body(brokers: Mapping[int, BrokerRecord]) -> dict[str, Any]:
+    """Return what `BrokersBody` reads these records of."""
+    return {"version": VERSION, "brokers": {str(i): _broker(brokers[i]) for i in sorted(brokers)}}
+
+
+def _broker(record: BrokerRecord) -> dict[str, Any]:
+    body: dict[str, Any] = {"rack": record.rack, "missing_since_s": record.missing_since_s}
+    if record.log_dirs_failed_s:
+        body["log_dirs_failed_s"] = dict(record.log_dirs_failed_s)
+    if (looks := record.looks) is not None:
+        body["looks"] = {
+            "last_s": looks.last_s,
+            "watched_s": looks.watched_s,
+            "gaps": looks.gaps,
+            "in_outage": looks.in_outage,
+            "lost": looks.lost,
         }
+    return body
 
 
 class ClusterBody(Struct):

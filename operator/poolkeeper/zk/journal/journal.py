@@ -172,21 +172,10 @@ class Journal(FencedSession):
 
     def remember_brokers(self, records: Records) -> None:
         """Record the brokers' racks and absences and the cluster's id, if they changed."""
-        brokers = {
-            str(id_): {
-                "rack": record.rack,
-                "missing_since_s": record.missing_since_s,
-                **(
-                    {"log_dirs_failed_s": dict(failed)}
-                    if (failed := record.log_dirs_failed_s)
-                    else {}
-                ),
-            }
-            for id_, record in sorted(records.brokers.items())
-        }
+        brokers = our_nodes.brokers_body(records.brokers)
         id_body = {"version": 1, "id": records.cluster_id}
         for kind, path, body in (
-            (RecordKind.BROKERS, znodes.RECORD_OF_BROKERS, {"version": 1, "brokers": brokers}),
+            (RecordKind.BROKERS, znodes.RECORD_OF_BROKERS, brokers),
             (RecordKind.CLUSTER, znodes.RECORD_OF_CLUSTER, id_body),
         ):
             if kind in records.damage:

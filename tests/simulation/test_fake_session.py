@@ -139,6 +139,14 @@ def test_the_limit_of_servers_is_named_where_a_large_transaction_costs_the_conne
     assert ("jute.maxbuffer of the servers is below its 4" in str(told.value)) is named
 
 
+def test_of_a_transaction_of_many_nodes_that_fails_a_few_are_named(world: FakeWorld) -> None:
+    world.server.request_bytes_max = 2_000
+    with pytest.raises(Unavailable) as told:
+        world.open().commit([Create(f"/admin/{n:03}", b"") for n in range(200)])
+    assert "/admin/004 and 195 nodes more" in str(told.value)
+    assert "/admin/005" not in str(told.value)
+
+
 def test_a_late_answer_in_time_is_one_and_time_has_passed(world: FakeWorld) -> None:
     session = world.open(plan=faults.at_writes({1: Fault(FaultKind.DELAYED, delay_ms=700)}))
     began_s = world.now_s()

@@ -35,6 +35,8 @@ from poolkeeper.zk.client.watches import Watches
 
 LARGE_BYTES = 32 * 1024
 """From this size on a transaction may be too large for a server whose limit was set lower."""
+NAMED_MAX = 5
+"""Of a transaction that failed, as many nodes are named."""
 
 
 Moment: TypeAlias = tuple[int, int]
@@ -232,7 +234,7 @@ class Session:
     def answer(self, sent: SentTransaction) -> tuple[str, ...]:
         """Wait for the answer to a transaction that was sent; see `commit`."""
         transaction = sent.operations
-        doing = f"writing {', '.join(dict.fromkeys(operation.path for operation in transaction))}"
+        doing = f"writing {_written(transaction)}"
         try:
             answers = sent.result.get(True, self._deadline_s)
         except KazooTimeoutError as late:
@@ -272,6 +274,13 @@ class Session:
         self.reads += 1
         with failures.translate_errors(doing, unchanged=NoNodeError):
             return failures.repeated(ask, self._deadline_s)
+
+
+def _written(transaction: Sequence[Operation]) -> str:
+    """Name the nodes of a transaction; of hundreds the first ones tell what it is about."""
+    paths = tuple(dict.fromkeys(operation.path for operation in transaction))
+    named, more = paths[:NAMED_MAX], len(paths) - NAMED_MAX
+    return ", ".join(named) + (f" and {count(more, 'node')} more" if more > 0 else "")
 
 
 def _remark_on_size(failed: KazooException, transaction: Sequence[Operation]) -> str:

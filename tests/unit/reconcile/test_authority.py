@@ -179,13 +179,24 @@ def test_a_missing_broker_keeps_its_rack_and_the_time_it_went():
     )
 
 
+def test_a_broker_without_a_rack_is_known_to_have_been_there_while_it_is_away():
+    """It joins, goes, is away, and comes back; broker 2 is declared and never came."""
+    off, records, there = desired(brokers=(1, 2), heal=Heal()), Records(), {1: Broker(1, None)}
+    known = []
+    for brokers in (there, {}, {}, there):
+        records = updated_records(records, Cluster("c", brokers, {}), off, NOW_MS)
+        known.append([records.brokers[id_].was_live for id_ in (1, 2)])
+    assert known == [[True, False]] * 4
+
+
 def test_looks_are_noted_of_declared_brokers_where_heal_is_on():
     known = Records("id", brokers={3: BrokerRecord("b"), 9: BrokerRecord("b")})
     seen = Cluster("c", {1: Broker(1, "a"), 2: Broker(2, "a"), 4: Broker(4, "b")}, {}, id="id")
     now_s = NOW_MS // 1000
     after = updated_records(known, seen, desired(), NOW_MS)
-    assert after.brokers[3] == BrokerRecord("b", now_s, looks=Looks(now_s))
-    assert after.brokers[9] == BrokerRecord("b", now_s)
+    assert after.brokers[3] == BrokerRecord("b", now_s, looks=Looks(now_s), seen=True)
+    assert after.brokers[9] == BrokerRecord("b", now_s, seen=True)
     few = replace(seen, brokers={1: Broker(1, "a")})
     after = updated_records(known, few, desired(), NOW_MS)
-    assert after.brokers[3] == BrokerRecord("b", now_s, looks=Looks(now_s, in_outage=True))
+    held = Looks(now_s, in_outage=True)
+    assert after.brokers[3] == BrokerRecord("b", now_s, looks=held, seen=True)

@@ -73,12 +73,19 @@ class BrokerRecord:
 
     `log_dirs_failed_s`: since when it says that log directories failed, by path. `looks`: None of a
     broker that is there or that `heal` does not concern, and in a record of an earlier release.
+    `seen`: one that is missing was there before it went.
     """
 
     rack: str | None = None
     missing_since_s: int | None = None
     log_dirs_failed_s: Mapping[str, int] = field(default_factory=dict)
     looks: Looks | None = None
+    seen: bool = False
+
+    @property
+    def was_live(self) -> bool:
+        """Whether a recorded broker was ever found live: declared ones that never were, are too."""
+        return self.seen or self.rack is not None or self.missing_since_s is None
 
 
 @frozen

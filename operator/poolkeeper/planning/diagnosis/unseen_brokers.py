@@ -18,7 +18,7 @@ def problems(
 ) -> Iterator[PlanProblem]:
     """Yield one problem for each pool; a drained broker is left out: it may be removed already."""
     named = {broker for pool in desired.pools for broker in set(pool.brokers) - pool.drain}
-    known = {id_ for id_, record in records.brokers.items() if record.rack is not None}
+    known = {id_ for id_, record in records.brokers.items() if record.was_live}
     unseen = named - cluster.brokers.keys() - gone - known
     if unseen:
         unseen -= _holding(cluster)

@@ -21,7 +21,7 @@ def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms
     declared = {broker for pool in desired.pools for broker in pool.brokers}
     brokers, now_s = {}, now_ms // 1000
     for id_ in sorted(set(records.brokers) | set(cluster.brokers) | declared):
-        known = records.brokers.get(id_, BrokerRecord())
+        known = _before(records, id_)
         live = cluster.brokers.get(id_)
         if live is not None:
             failed = _failed_since(known, live, now_s)
@@ -35,9 +35,16 @@ def updated_records(records: Records, cluster: Cluster, desired: Desired, now_ms
     in_outage = outages.outage(seen, desired) is not None
     counting = absences.Counting(heal.after_s, in_outage)
     for id_ in declared - cluster.brokers.keys():
-        known = records.brokers.get(id_, BrokerRecord())
-        brokers[id_] = absences.seen_missing(known, now_s, counting)
+        brokers[id_] = absences.seen_missing(_before(records, id_), now_s, counting)
     return replace(seen, brokers=brokers)
+
+
+def _before(records: Records, id_: int) -> BrokerRecord:
+    """Return what is known of a broker before a look; of one that was there, that it was."""
+    known = records.brokers.get(id_)
+    if known is None:
+        return BrokerRecord()
+    return replace(known, seen=True) if known.missing_since_s is None else known
 
 
 def _failed_since(known: BrokerRecord, live: Broker, now_s: int) -> Mapping[str, int]:

@@ -118,11 +118,14 @@ class _BrokerBody(Struct):
     missing_since_s: _Seconds | None
     log_dirs_failed_s: dict[str, _Seconds] = {}
     looks: _LooksBody | None = None
+    seen: bool = False
 
     @property
     def record(self) -> BrokerRecord:
         looks = None if self.looks is None else Looks(**msgspec.structs.asdict(self.looks))
-        return BrokerRecord(self.rack, self.missing_since_s, self.log_dirs_failed_s, looks)
+        return BrokerRecord(
+            self.rack, self.missing_since_s, self.log_dirs_failed_s, looks, self.seen
+        )
 
 
 class BrokersBody(Struct):
@@ -146,6 +149,8 @@ def _broker(record: BrokerRecord) -> dict[str, Any]:
     body: dict[str, Any] = {"rack": record.rack, "missing_since_s": record.missing_since_s}
     if record.log_dirs_failed_s:
         body["log_dirs_failed_s"] = dict(record.log_dirs_failed_s)
+    if record.seen:
+        body["seen"] = True
     if (looks := record.looks) is not None:
         body["looks"] = {
             "last_s": looks.last_s,

@@ -21,7 +21,12 @@ HELD = topic("t", (1, 2), (2, 1))
         pytest.param(pool_spec("p", 1, 2, 8, 9), {}, (), (8, 9), id="nobody has seen two"),
         pytest.param(pool_spec("p", 1, 2, 9, drain={9}), {}, (), (), id="drained, and removed"),
         pytest.param(pool_spec("p", 1, 2, 9), {9: BrokerRecord("a", 5)}, (), (), id="seen before"),
-        pytest.param(pool_spec("p", 1, 2, 9), {9: BrokerRecord()}, (), (9,), id="missed alone"),
+        pytest.param(
+            pool_spec("p", 1, 2, 9), {9: BrokerRecord(None, 5)}, (), (9,), id="missed alone"
+        ),
+        pytest.param(
+            pool_spec("p", 1, 2, 9), {9: BrokerRecord(None, 5, seen=True)}, (), (), id="no rack"
+        ),
         pytest.param(pool_spec("p", 1, 2, 9), {}, (9,), (), id="gone for good"),
     ],
 )

@@ -11,7 +11,7 @@ out has no moves.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from operator import attrgetter
 
@@ -34,13 +34,9 @@ from poolkeeper.planning.constraints import outages, sources
 from poolkeeper.planning.constraints.capacity import EligibleBrokers, eligible_brokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage, quota_problems
 from poolkeeper.planning.constraints.topic_configs import ConfigRules
-from poolkeeper.planning.diagnosis import (
-    drained_brokers,
-    failed_log_dirs,
-    unclean_elections,
-    unseen_brokers,
-)
+from poolkeeper.planning.diagnosis import drained_brokers, failed_log_dirs, unclean_elections
 from poolkeeper.planning.diagnosis import problems as diagnosis_problems
+from poolkeeper.planning.facts.pools import BrokersNeverSeen
 from poolkeeper.planning.facts.topics import TopicLeftOut, Unsettled
 from poolkeeper.planning.layout.all_pools import LayoutInput, PoolLayouts, lay_out_all
 from poolkeeper.planning.layout.changes import Change
@@ -63,6 +59,7 @@ from poolkeeper.planning.problem.pool_membership import (
     plan_scope,
 )
 from poolkeeper.planning.problem.pool_rows import repeated_brokers
+from poolkeeper.planning.problem.unseen_brokers import keep_strays, unseen_brokers
 from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
 from poolkeeper.planning.proposals.cool_down import without_goals
 from poolkeeper.planning.proposals.log_dirs import between_log_dirs
@@ -146,6 +143,8 @@ def proposal(
     observed = _lists_as_found(cluster, table, brokers)
     configs = ConfigRules.of(desired, cluster)
     scope = _without_unloadable(scope, cluster, configs)
+    unseen = unseen_brokers(desired, cluster, records)
+    scope = keep_strays(scope, cluster, desired, unseen)
     manual, unassignable = manual_changes(scope, cluster, usable, observed)
     lists = _with_manual(observed, manual)
     counts = new_partitions.PlacementCounts(
@@ -195,12 +194,21 @@ def proposal(
         ),
         *sources.problems(cluster, given.homes, gone),
         *quota_problems(counts.quotas, held),
-        *unseen_brokers.problems(desired, cluster, records, gone),
+        *_brokers_never_seen(cluster, unseen, gone),
         *_problems_of_cluster(desired, cluster, records, moves, steps),
     }
     told = {p.topic for p in problems if is_left_undone(p.reason)}.union(scope.to_delete)
     problems.update(drained_brokers.problems(desired, cluster, scope.homes, told))
     return Proposal(moves, steps, layouts.layouts, frozenset(problems))
+
+
+def _brokers_never_seen(
+    cluster: Cluster, unseen: Mapping[str, tuple[int, ...]], gone: frozenset[int]
+) -> Iterator[PlanProblem]:
+    live = tuple(sorted(cluster.brokers))
+    for pool, brokers in unseen.items():
+        if waited_for := tuple(broker for broker in brokers if broker not in gone):
+            yield PlanProblem(pool, "", BrokersNeverSeen(waited_for, live))
 
 
 def _without_unloadable(scope: PlanScope, cluster: Cluster, configs: ConfigRules) -> PlanScope:

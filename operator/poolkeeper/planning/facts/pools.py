@@ -45,6 +45,25 @@ class BrokersNeverSeen:
 
 
 @frozen
+class StraysStay:
+    """Topics that stay on these live brokers of no pool: the pool names `unseen` ones."""
+
+    reason: ClassVar = ProblemReason.BROKERS_MISSING
+    unseen: tuple[int, ...]
+    outside: tuple[int, ...]
+    topics: Names
+
+    def __str__(self) -> str:
+        noun, stays = ("topic", "stays") if self.topics.total == 1 else ("topics", "stay")
+        verb = "is" if len(self.outside) == 1 else "are"
+        return (
+            f"{noun} {self.topics} {stays} on {brokers(self.outside)}, which {verb} in no pool: if"
+            f" {brokers(self.unseen)} {'was' if len(self.unseen) == 1 else 'were'} never meant,"
+            " correct spec.brokers"
+        )
+
+
+@frozen
 class DataLost:
     """Partitions whose only in-sync replicas were on these brokers, which are gone.
 

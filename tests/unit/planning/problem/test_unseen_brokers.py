@@ -8,7 +8,8 @@ from builders import cluster, desired, pool_spec, topic, topic_spec
 from poolkeeper.model.execution.records import BrokerRecord, Records
 from poolkeeper.model.plans import CreateTopic
 from poolkeeper.model.specs import ResourcePoolSpec
-from poolkeeper.planning.facts.pools import BrokersNeverSeen
+from poolkeeper.model.topology import Broker
+from poolkeeper.planning.facts.pools import BrokersNeverSeen, StraysStay
 from poolkeeper.planning.planner import make_plan
 
 HELD = topic("t", (1, 2), (2, 1))
@@ -57,3 +58,21 @@ def test_other_pools_and_topics_go_on() -> None:
     plan = make_plan(desired(pools, *new), cluster((1, 2)))
     assert [step.topic for step in plan.steps if isinstance(step, CreateTopic)] == ["u"]
     assert {(p.pool, p.topic) for p in plan.problems} == {("q", ""), ("q", "v")}
+
+
+def test_what_lies_on_a_broker_that_may_have_been_meant_stays_there() -> None:
+    held = topic("t", (1, 2), (2, 3), config={}), topic("u", (1, 2)), topic("v", (4, 1))
+    topics = [topic_spec(name, config={"retention.ms": "1"}) for name in "tu"]
+    pools = pool_spec("p", 1, 2, 33), pool_spec("q", 4, 5)
+    seen = cluster((1, 2, 3, 4, 5), *held)
+    mistyped = make_plan(desired(pools, *topics, topic_spec("v", "q")), seen)
+    assert {move.topic for move in mistyped.moves} == {"v"}
+    assert {step.topic for step in mistyped.steps} == {"t", "u"}
+    said = [p.message for p in mistyped.problems if isinstance(p.facts, StraysStay)]
+    assert said == [
+        "topic t stays on broker 3, which is in no pool: if broker 33 was never meant, correct"
+        " spec.brokers"
+    ]
+    meant = replace(seen, brokers={**seen.brokers, 33: Broker(33)})
+    plan = make_plan(desired(pools, *topics, topic_spec("v", "q")), meant)
+    assert {move.topic for move in plan.moves} >= {"t", "v"}

@@ -21,7 +21,7 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 from poolkeeper.zk import apply, fencing, kraft, throttling, znodes
-from poolkeeper.zk.client.operations import Check, Delete, Operation
+from poolkeeper.zk.client.operations import Check, Delete, Operation, batches
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import history, journal, pending_plan, throttle_records
 from poolkeeper.zk.journal import records as zk_records
@@ -29,8 +29,6 @@ from poolkeeper.zk.journal.journal import Journal, topic_record
 from poolkeeper.zk.journal.runs import digest_of, encode_document
 from poolkeeper.zk.reading import observe
 from poolkeeper.zk.reading.kept_readings import DecodedTopics, KeptReadings
-
-RECORDS_BATCH = 200
 
 
 class ZooKeeperView:
@@ -186,9 +184,8 @@ class ZooKeeperAccess(ZooKeeperView):
             topic_record(topic, owners[topic], node)
             for topic, node in zip(sorted(owners), nodes, strict=True)
         )
-        operations = [operation for operation in found if operation is not None]
-        for start in range(0, len(operations), RECORDS_BATCH):
-            self._journal.commit(*operations[start : start + RECORDS_BATCH])
+        for batch in batches(operation for operation in found if operation is not None):
+            self._journal.commit(*batch)
 
     # Steps of a plan
 

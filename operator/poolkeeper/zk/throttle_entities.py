@@ -19,7 +19,7 @@ from poolkeeper.zk import znodes
 from poolkeeper.zk.apply import config_write
 from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE, Node
 from poolkeeper.zk.client.operations import (
-    TRANSACTION_BYTES_MAX,
+    BATCH_BYTES,
     Check,
     Create,
     Delete,
@@ -33,7 +33,6 @@ from poolkeeper.zk.journal.journal import Journal
 from poolkeeper.zk.journal.throttle_records import Entity
 
 BATCH_ENTITIES = 100
-BATCH_BYTES = TRANSACTION_BYTES_MAX // 2
 E = TypeVar("E", bound=Entity)
 
 

@@ -9,7 +9,7 @@ been set lower, and Kafka's controller must be able to rewrite what we write wit
 per operation; a quarter of the default leaves room for all of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from poolkeeper.errors import Refused
@@ -17,6 +17,9 @@ from poolkeeper.frozen import frozen
 
 TRANSACTION_BYTES_MAX = 256 * 1024
 TRANSACTION_OPERATIONS_MAX = 500
+BATCH_BYTES = 40 * 1024
+"""Of writes that need not be one transaction: with their chroot they fit servers of 64 KiB."""
+BATCH_OPERATIONS = 200
 
 _OVERHEAD_BYTES = 64
 """Of one operation on the wire: header, lengths, version, flags and an open ACL, rounded up."""
@@ -71,6 +74,24 @@ def size_bytes(operations: Sequence[Operation]) -> int:
         + (len(operation.data) if isinstance(operation, Create | SetData) else 0)
         for operation in operations
     )
+
+
+def batches(operations: Iterable[Operation]) -> Iterator[list[Operation]]:
+    """Yield operations that do not depend on each other in batches of `BATCH_BYTES` at most.
+
+    One that is larger is alone.
+    """
+    batch: list[Operation] = []
+    size = 0
+    for operation in operations:
+        more = size_bytes((operation,))
+        if batch and (size + more > BATCH_BYTES or len(batch) == BATCH_OPERATIONS):
+            yield batch
+            batch, size = [], 0
+        batch.append(operation)
+        size += more
+    if batch:
+        yield batch
 
 
 def require_bounds(operations: Sequence[Operation]) -> None:

@@ -61,6 +61,7 @@ def moving_without(broker: int, back: bool) -> tuple[SimulatedCluster, Executor]
     cluster = SimulatedCluster(SimulationSpec(spread(6), kafka="3.9.2"))
     cluster.start()
     cluster.create_topic("t", *LISTS)
+    cluster.create_topic("u", (5, broker))  # so that it is known
     for partition in range(4):
         cluster.simulation.set_size("t", partition, 100 * MB)
     cluster.simulation.kill(broker)

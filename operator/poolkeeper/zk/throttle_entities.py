@@ -134,7 +134,7 @@ def unwritable(session: Session, entities: Sequence[E]) -> dict[E, str]:
             if node is not None and node is not UNREADABLE
         }
         while asked:
-            alone = size_bytes([each for _, each in asked.values()]) > TRANSACTION_BYTES_MAX // 2
+            alone = size_bytes([each for _, each in asked.values()]) > BATCH_BYTES
             tried = list(asked)[: 1 if alone else len(asked)]
             try:
                 session.commit((*(asked[path][1] for path in tried), _NEVER))

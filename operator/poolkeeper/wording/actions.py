@@ -61,6 +61,16 @@ def _requested(action: Action) -> str:
     )
 
 
+def _unlimited(action: Action) -> str:
+    left = f"left as they are: no throttle can limit the moves of {few_of(action.partitions)}"
+    if not action.topic and action.broker is None:
+        return f"{left}: the partitions take in more than its rate"
+    return (
+        f"{left}: the config of {_throttled(action)}, or our record of its throttles, cannot be"
+        " read or written"
+    )
+
+
 _A = ActionKind
 
 _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
@@ -144,12 +154,7 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         " may still be in flight: once it can be read, the next `poolkeeper apply` or `run` plans"
         " what is left"
     ),
-    _A.MOVES_UNLIMITED: lambda action: (
-        f"left as they are: no throttle can limit the moves of {few_of(action.partitions)}: the"
-        " config of the topic or of a broker, or the record of its throttles, cannot be read or"
-        " written, or the partitions take in more than the rate; `poolkeeper plan` shows what is"
-        " left to do"
-    ),
+    _A.MOVES_UNLIMITED: _unlimited,
     _A.MOVES_LEFT_TO_KRAFT: lambda action: (
         f"left as they are: {few_of(action.partitions)} {were(action.partitions)} being moved, and"
         " the KRaft controller goes on with that: `kafka-reassign-partitions --list` shows it"

@@ -219,6 +219,11 @@ def actions(kind: ActionKind) -> list[Action]:
     plain = Action(kind, "t", "fast", T[:1], 3, 2, 2, 3, "sha256:1", Ending.STOPPED)
     others = {
         A.TOPICS_ADOPTED: [Action(A.TOPICS_ADOPTED, namespace="shop", count=3000, hash="sha256:1")],
+        A.MOVES_UNLIMITED: [
+            Action(A.MOVES_UNLIMITED, topic="t", partitions=T[:1]),
+            Action(A.MOVES_UNLIMITED, broker=3, partitions=T[:1]),
+            Action(A.MOVES_UNLIMITED, partitions=T[:1]),
+        ],
         A.STAGE_REQUESTED: [Action(A.STAGE_REQUESTED, stage=2, count=2, attempt=2)],
         A.ADD_PARTITIONS: [Action(A.ADD_PARTITIONS, topic="t", count=1)],
         A.MOVE_LOG_DIRS: [Action(A.MOVE_LOG_DIRS, count=1)],

@@ -73,7 +73,7 @@ class ActionKind(StrEnum):
     """The topic of `partitions` is gone, and with it their moves."""
 
     MOVES_UNLIMITED = "MovesUnlimited"
-    """No throttle can limit the moves of `partitions`, which stay where they are."""
+    """No throttle can limit moves of `partitions`, by `topic`, `broker` or the rate: they stay."""
 
     LEFT_TO_OTHERS = "LeftToOthers"
     """Others moved or deleted `partitions` of a plan that is otherwise done."""

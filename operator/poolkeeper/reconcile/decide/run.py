@@ -51,7 +51,7 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
     IGNORED_PAUSE_MS,
     STALL_MS,
 )
-from poolkeeper.planning.run_state.throttling import throttles
+from poolkeeper.planning.run_state.throttling import throttles, unlimited_moves
 from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.decide import (
@@ -314,8 +314,7 @@ def _given_up(at: RunSituation) -> tuple[Action, ...]:
     stay = _unlimited(at, left, sized)
     if len(stay) < len(left) or waits_for_copies(at.plan.moves, progress, at.view.cluster):
         return ()
-    names = tuple(at.plan.moves[m].name for m in left)
-    return (Action(ActionKind.MOVES_UNLIMITED, partitions=names),) if names else ()
+    return unlimited_moves.given_up(at.plan.moves, stay)
 
 
 def held_moves(

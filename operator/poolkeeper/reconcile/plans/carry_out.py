@@ -238,8 +238,7 @@ def _do_late(
     given_up = (*_waits_for_others(plan, cluster), *_outdated_steps(plan, cluster))
     given_up += tuple(_undone_steps(plan, cluster, memory.denied)) if due.by_person else ()
     if stay and due.by_person:
-        names = tuple(plan.moves[m].name for m in stay)
-        given_up += (Action(ActionKind.MOVES_UNLIMITED, partitions=names),)
+        given_up += unlimited_moves.given_up(plan.moves, stay)
     given_up += tuple(Action(ActionKind.DELETION_TAKEN_BACK, topic=wait.topic) for wait in vain)
     return Outcome(state, given_up, waits, plan)
 

@@ -9,11 +9,12 @@ and the run ends without these.
 from collections.abc import Iterable, Mapping, Sequence
 
 from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.runs import UnreadableConfig
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, after_error
 from poolkeeper.model.plans import Move
-from poolkeeper.model.topology import Cluster
+from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.run_state.throttling import throttles
 
 
@@ -60,6 +61,22 @@ def unlimited(
 def waits_of(unlimited_: Mapping[int, Wait]) -> tuple[Wait, ...]:
     """Return why such moves stay, each reason once."""
     return tuple(dict.fromkeys(unlimited_.values()))
+
+
+def given_up(moves: Sequence[Move], unlimited_: Mapping[int, Wait]) -> tuple[Action, ...]:
+    """Return what says that such moves were not made, one for each reason."""
+    named: dict[Wait, list[TopicPartition]] = {}
+    for m, wait in unlimited_.items():
+        named.setdefault(wait, []).append(moves[m].name)
+    return tuple(
+        Action(
+            ActionKind.MOVES_UNLIMITED,
+            topic=wait.topic,
+            broker=wait.brokers[0] if wait.brokers else None,
+            partitions=tuple(names),
+        )
+        for wait, names in named.items()
+    )
 
 
 def _config(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from time import sleep
 
 import pytest
+from kazoo.security import make_acl
 
 from builders import cluster_spec, pool_spec
 from conditions import until
@@ -134,14 +135,16 @@ def test_who_works_on_a_cluster_is_told_while_its_passes_are_refused(kafka, topi
         before = declared(topic_name, Mode.APPLY, brokers=brokers)
         return replace(before, cluster=replace(before.cluster, execution=limited))
 
-    record = "/poolkeeper/records/throttles/broker:1"
     with kept(sandbox, wanted((1, 2))) as loop, kazoo(sandbox.connect) as zookeeper:
         until(loop.converged, "the topic is created", 60)
-        zookeeper.create(record, b"{", makepath=True)
-        loop.declare(wanted((1, 3)))
-        until(lambda: loop.waits(WaitReason.FAILED), "the run is refused", 60)
-        holders = {zookeeper.get(HOLDER)[1].ephemeralOwner for _ in range(40) if not sleep(0.1)}
+        opened, _ = zookeeper.get_acls("/admin")
+        zookeeper.set_acls("/admin", [make_acl("world", "anyone", read=True, admin=True)])
+        try:
+            loop.declare(wanted((1, 3)))
+            until(lambda: loop.waits(WaitReason.UNAVAILABLE), "the request is refused", 60)
+            holders = {zookeeper.get(HOLDER)[1].ephemeralOwner for _ in range(40) if not sleep(0.1)}
+        finally:
+            zookeeper.set_acls("/admin", opened)
         assert len(holders) == 1
-        zookeeper.delete(record)
         until(loop.converged, "it goes on by itself", 90)
         assert replicas(sandbox, topic_name) == {1, 3}

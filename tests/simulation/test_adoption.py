@@ -18,7 +18,7 @@ from poolkeeper.reconcile.decide.hand_over import hand_over
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Call, Fault, FaultKind, Faults
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.zk import cluster_access
+from poolkeeper.zk.client import operations
 from simulation.executors import EVERYTHING, Executor
 
 ERAS = ["2.0.1", "2.8.2", "3.9.2"]
@@ -246,7 +246,7 @@ def test_an_approval_survives_the_death_of_its_process(
     done_: bool, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The records take three transactions; each process dies at its second one."""
-    monkeypatch.setattr(cluster_access, "RECORDS_BATCH", 4)
+    monkeypatch.setattr(operations, "BATCH_OPERATIONS", 4)
     names = tuple(f"t{number}" for number in range(9))
     cluster = made(names=names)
     desired = wanted(*(named(name, f"shop/{name}") for name in names))

@@ -65,7 +65,10 @@ def test_throttles_left_in_a_config_that_nobody_may_read_are_no_success(
     for words in (["status"], ["plan"], ["apply", "--yes"], ["apply", "--yes"]):
         said = say(tree, *words)
         told = " ".join((said.out + said.err).split())
-        assert f"cannot be read ({path}: its ACL does not let us read it)" in told, (words, said)
+        assert f"cannot be read or written ({path}: its ACL does not let us read it)" in told, (
+            words,
+            said,
+        )
         assert said.code == (4 if words[0] == "apply" else said.code), (words, said)
     tree.client.set_acl(path, [*OPEN_ACL_UNSAFE])
     assert say(tree, "apply", "--yes").code == 0

@@ -274,7 +274,7 @@ def test_what_must_not_be_merged_fails_the_check_and_the_comment_says_why(
     # Another throttle moves nothing else.
     assert comment.startswith("> The change itself adds nothing to this plan: it waits already.\n")
     assert "## The rehearsal ends badly\n" in comment
-    assert "the throttle is too low for a move to catch up" in comment
+    assert "the partitions take in more than its rate" in comment
 
 
 @pytest.mark.parametrize(

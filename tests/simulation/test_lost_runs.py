@@ -107,7 +107,7 @@ def test_whenever_a_run_is_lost_the_next_executor_takes_it_up(
 ) -> None:
     taken = 0
     plain = plain_course(name, kafka)
-    for number in range(2 if step > 1 else 1, plain.writes + 1, step):
+    for number in range(3 if step > 1 else 1, plain.writes + 1, step):
         cluster, wanted = SCENARIOS[name].made(kafka)
         for partition in cluster.replicas("t"):
             cluster.simulation.set_size("t", int(partition), LONG_BYTES)

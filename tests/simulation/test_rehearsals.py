@@ -145,7 +145,7 @@ def test_looking_more_often_changes_no_peak():
     for plainly, often in zip(found.brokers, looked.brokers, strict=True):
         most = often.peak_in_bytes_per_s, often.peak_out_bytes_per_s
         wanted_most = plainly.peak_in_bytes_per_s, plainly.peak_out_bytes_per_s
-        assert most == pytest.approx(wanted_most, rel=1e-3)
+        assert most == pytest.approx(wanted_most, rel=1e-2)
 
 
 def test_the_curves_hold_the_bytes_that_were_copied():

@@ -152,6 +152,8 @@ class Driver(Executor):
     stages: list[StageTimes] = field(default_factory=list)
     waited: dict[str, Waiting] = field(default_factory=dict)
     last: Outcome | None = None
+    unlimited: str = ""
+    """Which moves stay, as no throttle can limit them; the run of all others ends without them."""
     _pause_s: float = PAUSE_S
     _news: tuple[int, int] = (0, 0)
     _looked_s: float = 0.0
@@ -183,6 +185,8 @@ class Driver(Executor):
                 transfers.quantum_ms = self.quanta.of_stage_ms(action.stage)
             elif action.kind is ActionKind.STAGE_FINISHED and self.stages:
                 self.stages[-1].end_s = now_s
+            elif action.kind is ActionKind.MOVES_UNLIMITED:
+                self.unlimited = wording.sentence(action)
             self.recorder.tell(action.kind.value, wording.sentence(action))
         self._passes_in_vain += 1
         if outcome.did or any(w.reason is WaitReason.OUTSIDE_WINDOW for w in outcome.waits):

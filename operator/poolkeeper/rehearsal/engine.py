@@ -216,6 +216,8 @@ def _drive(driver: Driver, copy: RehearsedCluster, plan: Plan) -> tuple[End, str
     last = driver.last
     if last is not None and last.state is State.STOPPED:
         return End.STOPPED, "the run stopped before its end"
+    if driver.unlimited:
+        return End.REFUSED, driver.unlimited
     return End.FINISHED, ""
 
 

@@ -135,7 +135,9 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.NO_ROOM_ON_DISKS: _room,
     _R.COPY_NOT_BEGUN: lambda wait: (
         f"broker {joined(wait.brokers)} is live and has not begun to copy"
-        f" {few_of(wait.partitions)}: restart it, as it ignores what the controller tells it"
+        f" {few_of(wait.partitions)}: if its log tells of an invalid config of the topic, set that"
+        " right first, as it would not start with it; else restart it, as it ignores what the"
+        " controller tells it"
     ),
     _R.COPY_STANDS_STILL: lambda wait: (
         f"broker {joined(wait.brokers)} is live and copies nothing of {few_of(wait.partitions)}: if"

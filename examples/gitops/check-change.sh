@@ -12,8 +12,8 @@
 #
 # A declared cluster without a snapshot is not checked, and the comment says so.
 #
-# Exit code 0: nothing speaks against a merge. 1: the manifests are wrong, or a rehearsal ends badly;
-# the comment says what. 3: the check itself failed.
+# Exit code 0: nothing speaks against a merge. 1: the manifests are wrong, what they declare can never
+# be done, or a rehearsal ends badly; the comment says what. 3: the check itself failed.
 set -uo pipefail
 
 usage() { sed -n '6,11s/^# \{0,1\}//p' "$0" >&2; exit 3; }
@@ -28,6 +28,9 @@ comment=$out/comment.md
 # Hosts refuse comments above 65,536 characters; a plan takes 60,000 at most.
 limit=60000
 days=${SNAPSHOT_DAYS:-2}
+# The problems of a plan that waiting does not solve: fewer partitions than are there, keys that
+# would move, a broker that nobody has ever seen.
+impossible='PartitionsNeverShrink|KeysWouldMove|BrokersMissing'
 verdict=0
 
 fenced() { printf '```\n'; cat; printf '```\n'; }
@@ -70,6 +73,11 @@ check() {
     printf '> The change itself adds nothing to this plan: it waits already.\n\n'
   fi
   cat "$folder/plan.md"
+  if grep -Eq "\"reason\": *\"($impossible)\"" "$folder/plan.json"; then
+    printf '\n## Some of what is declared can never be done\n\n'
+    printf 'See "Not done, and why" above: the rest of the plan would be carried out without it.\n'
+    return 1
+  fi
   [ "$code" = 0 ] && return 0
   poolkeeper plan -f "$manifests" --cluster "$cluster" --snapshot "$snapshot" --output html \
     > "$folder/plan.html" 2> "$folder/errors.txt"

@@ -278,6 +278,23 @@ def test_what_must_not_be_merged_fails_the_check_and_the_comment_says_why(
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("partitions: 2", "partitions: 1", "partitions never shrink"),
+        ("ids: [1, 2, 3]}", "ids: [1, 2, 33]}", "broker 33 is not live and holds nothing"),
+    ],
+)
+def test_what_can_never_be_done_fails_the_check(
+    repository: Repository, old: str, new: str, told: str
+) -> None:
+    repository.edit(old, new)
+    code, comment, _ = repository.checked()
+    assert code == 1
+    assert "## Some of what is declared can never be done\n" in comment
+    assert told in comment
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((), "check-change.sh MANIFESTS SNAPSHOTS OUT [BASE]"),

@@ -82,6 +82,7 @@ def begin_run(
         approved_by=approved_by,
     )
     context.memory.forget_run()
+    context.memory.unwritable_ms = 0  # what is found in the run is asked about anew after its end
     context.memory.all_moves_seen = True  # none has begun
     run = context.access.begin_run(run, document)
     context.memory.documents = {run.digest: document}

@@ -57,7 +57,7 @@ from poolkeeper.reconcile.decide import begin, steps
 from poolkeeper.reconcile.decide.decisions import DoNothing
 from poolkeeper.reconcile.observe.observation import Observation
 
-ASK_AGAIN_MS = 60_000
+ASK_AGAIN_MS = 15_000
 """How long a config that may not be written is not tried again, while nothing else moves."""
 
 

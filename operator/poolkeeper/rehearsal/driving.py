@@ -21,7 +21,7 @@ from poolkeeper import wording
 from poolkeeper.controller.loops.news import NewsBudget
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.frozen import frozen
-from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -152,7 +152,7 @@ class Driver(Executor):
     stages: list[StageTimes] = field(default_factory=list)
     waited: dict[str, Waiting] = field(default_factory=dict)
     last: Outcome | None = None
-    unlimited: str = ""
+    unlimited: Action | None = None
     """Which moves stay, as no throttle can limit them; the run of all others ends without them."""
     _pause_s: float = PAUSE_S
     _news: tuple[int, int] = (0, 0)
@@ -186,7 +186,7 @@ class Driver(Executor):
             elif action.kind is ActionKind.STAGE_FINISHED and self.stages:
                 self.stages[-1].end_s = now_s
             elif action.kind is ActionKind.MOVES_UNLIMITED:
-                self.unlimited = wording.sentence(action)
+                self.unlimited = action
             self.recorder.tell(action.kind.value, wording.sentence(action))
         self._passes_in_vain += 1
         if outcome.did or any(w.reason is WaitReason.OUTSIDE_WINDOW for w in outcome.waits):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 
+from poolkeeper import wording
 from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -216,8 +217,8 @@ def _drive(driver: Driver, copy: RehearsedCluster, plan: Plan) -> tuple[End, str
     last = driver.last
     if last is not None and last.state is State.STOPPED:
         return End.STOPPED, "the run stopped before its end"
-    if driver.unlimited:
-        return End.REFUSED, driver.unlimited
+    if driver.unlimited is not None:
+        return End.REFUSED, wording.sentence(driver.unlimited)
     return End.FINISHED, ""
 
 

@@ -57,9 +57,8 @@ class StraysStay:
         noun, stays = ("topic", "stays") if self.topics.total == 1 else ("topics", "stay")
         verb = "is" if len(self.outside) == 1 else "are"
         return (
-            f"{noun} {self.topics} {stays} on {brokers(self.outside)}, which {verb} in no pool: if"
-            f" {brokers(self.unseen)} {'was' if len(self.unseen) == 1 else 'were'} never meant,"
-            " correct spec.brokers"
+            f"{noun} {self.topics} {stays} on {brokers(self.outside)}, which {verb} in no pool:"
+            f" start {brokers(self.unseen)}, or correct spec.brokers"
         )
 
 

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-Rows2D = TypeVar("Rows2D", Ints, Bools)
+Table = TypeVar("Table", Ints, Bools)
 
 Rows = tuple[int, ...]
 """The brokers of one replica list, by row."""
@@ -110,7 +110,7 @@ def eligible_of(pool: ResourcePoolSpec, brokers: BrokerIndex) -> Bools:
     return eligible & brokers.live
 
 
-def take_rows(table: Rows2D, rows: Ints) -> Rows2D:
+def take_rows(table: Table, rows: Ints) -> Table:
     """These rows of a table. An index takes four times as long where rows are short."""
     return table.take(rows, axis=0)
 

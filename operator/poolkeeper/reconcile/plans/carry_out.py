@@ -142,7 +142,7 @@ def _unlimited(
     stay = begin.unlimited_at_begin(plan, left, desired, cluster, memory.unwritable)
     if limited and (old or len(stay) < len(left)):
         memory.unwritable, memory.unwritable_ms = context.access.unlimited(topics, brokers), now_ms
-    stay = begin.unlimited_at_begin(plan, left, desired, cluster, memory.unwritable)
+        stay = begin.unlimited_at_begin(plan, left, desired, cluster, memory.unwritable)
     return stay if left and len(stay) == len(left) else None
 
 

@@ -70,8 +70,7 @@ def test_what_lies_on_a_broker_that_may_have_been_meant_stays_there() -> None:
     assert {step.topic for step in mistyped.steps} == {"t", "u"}
     said = [p.message for p in mistyped.problems if isinstance(p.facts, StraysStay)]
     assert said == [
-        "topic t stays on broker 3, which is in no pool: if broker 33 was never meant, correct"
-        " spec.brokers"
+        "topic t stays on broker 3, which is in no pool: start broker 33, or correct spec.brokers"
     ]
     meant = replace(seen, brokers={**seen.brokers, 33: Broker(33)})
     plan = make_plan(desired(pools, *topics, topic_spec("v", "q")), meant)

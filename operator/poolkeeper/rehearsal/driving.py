@@ -187,7 +187,7 @@ class Driver(Executor):
                 self.stages[-1].end_s = now_s
             elif action.kind is ActionKind.MOVES_UNLIMITED:
                 self.unlimited = action
-            self.recorder.tell(action.kind.value, wording.sentence(action))
+            self.recorder.tell(action.kind.value, self.words_of(action))
         self._passes_in_vain += 1
         if outcome.did or any(w.reason is WaitReason.OUTSIDE_WINDOW for w in outcome.waits):
             self._lively_s, self._passes_in_vain = now_s, 0
@@ -198,6 +198,11 @@ class Driver(Executor):
             self.waited.setdefault(wait.reason.value, Waiting(now_s, words)).text = words
         self._looked_s = now_s
         self.last = outcome
+
+    @staticmethod
+    def words_of(action: Action) -> str:
+        """What a pass did, as the rehearsal tells it."""
+        return wording.sentence(action)
 
     def waits_now(self) -> list[Waiting]:
         """What the last pass waits for."""

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
 
-from poolkeeper import wording
 from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -218,7 +217,7 @@ def _drive(driver: Driver, copy: RehearsedCluster, plan: Plan) -> tuple[End, str
     if last is not None and last.state is State.STOPPED:
         return End.STOPPED, "the run stopped before its end"
     if driver.unlimited is not None:
-        return End.REFUSED, wording.sentence(driver.unlimited)
+        return End.REFUSED, driver.words_of(driver.unlimited)
     return End.FINISHED, ""
 
 

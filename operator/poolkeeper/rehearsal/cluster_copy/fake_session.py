@@ -56,13 +56,9 @@ class Answer:
             if self._late_ms > limit_ms:
                 raise KazooTimeoutError("no answer in time")
         value = self._value
-        if not isinstance(value, Exception):
-            return value
-        try:
+        if isinstance(value, Exception):
             raise value
-        finally:
-            # An error that its own frame holds would keep all that the pass has read.
-            del self, value
+        return value
 
 
 class FakeTransaction:

@@ -266,7 +266,7 @@ class Connector:
         """Return other chroots of these servers, at most one level deep, that hold a cluster."""
         above = self.connect(Address(address.servers, ""))
         try:
-            names = above.client.get_children_async("/").get(True, self.deadline_s)
+            names = failures.answer(above.client.get_children_async("/"), self.deadline_s)
             chroots = ["", *(f"/{name}" for name in sorted(names)[:_SUGGESTIONS_MAX])]
             ask, nodes = above.client.exists_async, (znodes.BROKER_IDS, znodes.TOPICS)
             asked = [
@@ -277,7 +277,7 @@ class Connector:
             return tuple(
                 chroot or "/"
                 for chroot, results in asked
-                if all([result.get(True, self.deadline_s) for result in results])
+                if all([failures.answer(result, self.deadline_s) for result in results])
             )
         except (KazooException, KazooTimeoutError):
             return ()  # a hint that cannot be given; what is wrong is known already

@@ -7,6 +7,7 @@ A lost connection is no lost session: what only reads is asked again on the next
 """
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from kazoo.exceptions import (
@@ -32,6 +33,19 @@ READ_ATTEMPTS = 3
 """A read is asked again after a lost connection; but it might be the read that costs it."""
 
 
+def answer(result: Any, deadline_s: float) -> Any:
+    """Wait for kazoo's asynchronous result; raises kazoo's errors.
+
+    A result keeps its error, the error the frame that raised it, and that frame the result and all
+    its callers: a circle, in which every node that is not there would keep what a pass has read
+    until the collector comes to it. So the error that is raised is another one.
+    """
+    try:
+        return result.get(True, deadline_s)
+    except (KazooException, KazooTimeoutError) as failed:
+        raise copy(failed.with_traceback(None)) from None
+
+
 def repeated(ask: Callable[[], Any], deadline_s: float, first: Any = None) -> Any:
     """Return the answer to a read, asked again if the connection is lost; raises kazoo's errors.
 
@@ -40,10 +54,10 @@ def repeated(ask: Callable[[], Any], deadline_s: float, first: Any = None) -> An
     result = ask() if first is None else first
     for _ in range(READ_ATTEMPTS - 1):
         try:
-            return result.get(True, deadline_s)
+            return answer(result, deadline_s)
         except ConnectionLoss:
             result = ask()
-    return result.get(True, deadline_s)
+    return answer(result, deadline_s)
 
 
 def unavailable(failed: Exception, doing: str) -> Unavailable:

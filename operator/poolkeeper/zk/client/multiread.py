@@ -193,7 +193,7 @@ def read(
             waiting.append((start, start + count, attempts, len(request.body), ask(request)))
         start, stop, attempts, size, result = waiting.popleft()
         try:
-            reply = result.get(True, timeout_s)
+            reply = failures.answer(result, timeout_s)
         except ConnectionLoss:
             shorter = bound.shrink_below(size) and stop - start > 1
             attempts -= not shorter

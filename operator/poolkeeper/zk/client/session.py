@@ -236,7 +236,7 @@ class Session:
         transaction = sent.operations
         doing = f"writing {_written(transaction)}"
         try:
-            answers = sent.result.get(True, self._deadline_s)
+            answers = failures.answer(sent.result, self._deadline_s)
         except KazooTimeoutError as late:
             self._connection.give_up()
             raise Unavailable(

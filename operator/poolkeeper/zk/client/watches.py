@@ -13,6 +13,8 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss, NoNodeError
 
+from poolkeeper.zk.client import failures
+
 PATHS_MAX = 1000
 ATTEMPTS = 3
 
@@ -93,9 +95,9 @@ class Watches:
             for path in paths
         ]
         for node, children in asked:
-            node.get(True, self._timeout_s)
+            failures.answer(node, self._timeout_s)
             try:
-                children.get(True, self._timeout_s)
+                failures.answer(children, self._timeout_s)
             except NoNodeError:
                 continue  # its creation is watched; it has no children before
 

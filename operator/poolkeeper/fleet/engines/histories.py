@@ -36,10 +36,6 @@ SAMPLE_ROWS = pa.schema(
         ("note", pa.binary()),
     ]
 )
-SAMPLE_ROWS_DDL = (
-    "cluster string, topic string, partition int, metric string, at_ms bigint, value double,"
-    " note binary"
-)
 SERIES = ("cluster", "topic", "partition")
 """The columns by which samples are exchanged."""
 _TEXTS = ("topic", "metric")

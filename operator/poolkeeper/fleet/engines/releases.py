@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from poolkeeper import __version__
 from poolkeeper.errors import Refused
@@ -21,7 +22,7 @@ Found = Callable[[], tuple[str, str]]
 
 EXPECTED = "expected one release in the driver and in all executors"
 _TAG = "[OtherRelease] "
-_TOLD = "release string, host string"
+_TOLD = StructType([StructField(name, StringType()) for name in ("release", "host")])
 
 
 def check_executors(session: SparkSession, release: str = __version__) -> None:

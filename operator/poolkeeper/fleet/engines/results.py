@@ -43,9 +43,6 @@ PIECES = pa.schema(
         ("body", pa.binary()),
     ]
 )
-PIECES_DDL = (
-    "cluster string, part string, kind string, number int, rows bigint, slot int, body binary"
-)
 NOTE, ROWS = "note", "rows"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 

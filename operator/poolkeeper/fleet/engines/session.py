@@ -43,9 +43,12 @@ LOCAL_CONF: Mapping[str, str] = {
     # All processors have Python at work: a collector with threads of its own takes them away. The
     # second compiler halves what a row of a large table costs; methods have to be called ten times
     # as often as it would have it, since for small tables it costs more than it gains. Spark loads
-    # classes of 100 MiB, and each time that the threshold rises everything is collected.
+    # classes of 100 MiB, and each time that the threshold rises everything is collected. To look up
+    # their names in a table of the usual size takes a tenth of a small day.
     "spark.driver.extraJavaOptions": (
         "-XX:+UseSerialGC -XX:MetaspaceSize=256m"
+        " -XX:+IgnoreUnrecognizedVMOptions"
+        " -XX:+UnlockExperimentalVMOptions -XX:SymbolTableSize=262144"
         " -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000"
         " -XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
     ),

@@ -31,6 +31,7 @@ import pyarrow as pa
 from pyspark import StorageLevel, TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.util import inheritable_thread_target
 
 from poolkeeper.fleet.engines import histories, parallelism, releases, results
@@ -39,7 +40,7 @@ from poolkeeper.fleet.engines.histories import Gather, HistoryJob
 from poolkeeper.fleet.engines.progress import describe_jobs
 from poolkeeper.fleet.engines.results import (
     OUTCOME,
-    PIECES_DDL,
+    PIECES,
     ClusterOutcome,
     Job,
     StepResult,
@@ -51,6 +52,7 @@ from poolkeeper.fleet.engines.worker_garbage import do_task
 from poolkeeper.fleet.lake.attempts import Destination, rows_of_attempt
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, scheme_of
 from poolkeeper.fleet.lake.objects import PUT_AT_ONCE, ArrowObjects, Objects, StoredObject
+from poolkeeper.fleet.storage import parquet
 from poolkeeper.fleet.storage.table_schema import DOUBLE, LONG, TableSchema
 
 Task = TypeVar("Task")
@@ -73,6 +75,7 @@ WRITING: Mapping[str, str] = {
 }
 COPIED_ONCE: Mapping[str, str] = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
 """Where a rename is a copy, a task that is done moves its file to where it stays: nobody looks."""
+_ANSWERS = pa.schema([("place", pa.int32()), ("done", pa.binary())])
 _TASKS = pa.schema([("slot", pa.int32()), ("place", pa.int32()), ("task", pa.binary())])
 
 
@@ -129,9 +132,7 @@ class Spark:
         with describe_jobs(self._session.sparkContext, f"{len(tasks)} tasks"):
             answers = run_action(
                 "tasks",
-                lambda: _mapped(
-                    self._placed(tasks, places), work, "place int, done binary"
-                ).toArrow(),
+                lambda: _mapped(self._placed(tasks, places), work, _ANSWERS).toArrow(),
             )
         found = dict(zip(*(column.to_pylist() for column in answers.columns), strict=True))
         return [pickle.loads(found[place]) for place in range(len(tasks))]
@@ -140,7 +141,7 @@ class Spark:
         """Do a job; what became of every cluster, by name."""
         slots = {cluster: slot for slot, cluster in enumerate(sorted(job.merges))}
         perform = partial(_perform, job=replace(job, tasks=(), slots=(), merges={}), slots=slots)
-        made = _mapped(self._placed(job.tasks, job.slots), perform, PIECES_DDL)
+        made = _mapped(self._placed(job.tasks, job.slots), perform, PIECES)
         if job.merge is None or not slots:
             return self._written(job.what, job.into, self._outcomes(job.what, made))
         # Clusters that are whole, and parts: to be done once, and looked at twice.
@@ -148,7 +149,7 @@ class Spark:
         try:
             merge = partial(_merge, tasks=dict(job.merges), merge=job.merge, into=job.into)
             parts = _by_slot(kept.where(col("part") != ""), len(slots))
-            merged = _mapped(parts, merge, PIECES_DDL)
+            merged = _mapped(parts, merge, PIECES)
             found = self._outcomes(job.what, kept.where(col("part") == "").union(merged))
         finally:
             kept.unpersist()
@@ -159,7 +160,7 @@ class Spark:
         read = _mapped(
             self._placed(job.sources, job.source_slots),
             partial(_read, read=job.read),
-            histories.SAMPLE_ROWS_DDL,
+            histories.SAMPLE_ROWS,
         )
         at, metric = col("at_ms"), col("metric")
         wanted = read.where(
@@ -169,11 +170,11 @@ class Spark:
         if job.parts:
             exchanged = wanted.repartition(job.parts, *histories.SERIES)
             figures = partial(_figures, figures=job.figures, slots=dict(job.slots))
-            found = _by_slot(_mapped(exchanged, figures, PIECES_DDL), max(job.slots.values()) + 1)
-            made = _mapped(found, partial(_gather, gather=job.gather, into=job.into), PIECES_DDL)
+            found = _by_slot(_mapped(exchanged, figures, PIECES), max(job.slots.values()) + 1)
+            made = _mapped(found, partial(_gather, gather=job.gather, into=job.into), PIECES)
         else:
             whole = partial(_whole, figures=job.figures, gather=job.gather, into=job.into)
-            made = _mapped(wanted, whole, PIECES_DDL)
+            made = _mapped(wanted, whole, PIECES)
         return self._written(job.what, job.into, self._outcomes(job.what, made))
 
     def _outcomes(self, what: str, frame: DataFrame) -> list[ClusterOutcome]:
@@ -209,7 +210,7 @@ class Spark:
         folder = into.table(table.name)
         there = {file.path for file in objects.children(folder)}
         yielding = partial(_rows_of_attempts, table=table.name, source=into)
-        frame = _mapped(self._placed(write.attempts, write.slots), yielding, table.ddl_of_files)
+        frame = _mapped(self._placed(write.attempts, write.slots), yielding, parquet.stored(table))
         in_store = scheme_of(into.root) in PUT_AT_ONCE
         settings = {**WRITING, **_no_dictionaries(table), **(COPIED_ONCE if in_store else {})}
         writer = frame.write.mode("append").options(**settings)
@@ -236,10 +237,11 @@ def _no_dictionaries(table: TableSchema) -> dict[str, str]:
 
 
 def _mapped(
-    frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], ddl: str
+    frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], made: pa.Schema
 ) -> DataFrame:
-    """The rows that Python workers make of each partition."""
-    return frame.mapInArrow(releases.guard_release(partial(do_task, work=work)), ddl)
+    """The rows that Python workers make of each partition; as Spark's DDL they had to be parsed."""
+    guarded = releases.guard_release(partial(do_task, work=work))
+    return frame.mapInArrow(guarded, from_arrow_schema(made))
 
 
 def _by_slot(pieces: DataFrame, slots: int) -> DataFrame:
@@ -262,9 +264,7 @@ def _tasks(batches: Batches) -> list[tuple[int, Any]]:
 def _answer(batches: Batches, perform: Callable[[Any], Any]) -> Iterator[pa.RecordBatch]:
     for place, task in _tasks(batches):
         done = pickle.dumps(perform(task))
-        yield pa.RecordBatch.from_pydict(
-            {"place": pa.array([place], pa.int32()), "done": pa.array([done], pa.binary())}
-        )
+        yield pa.RecordBatch.from_pydict({"place": [place], "done": [done]}, _ANSWERS)
 
 
 def _perform(batches: Batches, job: Job, slots: Mapping[str, int]) -> Iterator[pa.RecordBatch]:

@@ -327,12 +327,16 @@ class BrokerClient:
             if not future.done() or future.cancelled():
                 failures[broker] = Failure("no answer in time", silent=True)
                 continue
-            try:
+            # An error that was raised here would keep this frame and its callers, by the future.
+            error = future.exception()
+            if error is None:
                 answers[broker] = future.result()
-            except (kafka_errors.KafkaError, Unavailable, OSError, RuntimeError) as error:
-                failures[broker] = connections.failure(error)
-                if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
-                    self._refusing.add(broker)
+                continue
+            if not isinstance(error, (kafka_errors.KafkaError, Unavailable, OSError, RuntimeError)):
+                raise error
+            failures[broker] = connections.failure(error)
+            if isinstance(error, kafka_errors.SaslAuthenticationFailedError):
+                self._refusing.add(broker)
         self._refusing.difference_update(answers)
         if answers or failures:
             self._silent = not answers

@@ -117,7 +117,7 @@ class FencedSession:
                 found.append(None)
             except (Refused, Stale, Forbidden) as error:
                 sent.append(None)
-                found.append(error)
+                found.append(error.with_traceback(None))
             except (Fenced, Unavailable) as error:
                 failure = error
                 break
@@ -126,7 +126,7 @@ class FencedSession:
                 if each is not None:
                     self._answer(each)
             except (Stale, Forbidden) as error:
-                found[position] = error
+                found[position] = error.with_traceback(None)
             except (Fenced, Unavailable) as error:
                 failure = failure or error
         if failure is not None:

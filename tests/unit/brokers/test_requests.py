@@ -1,4 +1,6 @@
+import gc
 import socket
+import weakref
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -79,6 +81,10 @@ class Admin:
         return type("Told", (), {"broker_version_str": "3.9"})()
 
 
+class Held:
+    """What the caller of a question has in its hands."""
+
+
 UNTRUSTED = kafka_errors.KafkaConnectionError("Handshake failed")
 PAUSING = kafka_errors.NodeNotReadyError()
 WRONG = kafka_errors.SaslAuthenticationFailedError()
@@ -126,6 +132,19 @@ def test_who_refuses_does_so_until_it_answers(port: int) -> None:
     admin.errors.clear()
     brokers.versions((1, 2), 1)
     assert not brokers.is_refused
+
+
+def test_a_broker_that_does_not_answer_keeps_nothing_of_those_who_asked() -> None:
+    def caller() -> weakref.ref[Held]:
+        held, admin = Held(), Admin("PLAINTEXT", b1=UNTRUSTED, b2=LATE)
+        assert sorted(BrokerClient(admin).versions((1, 2, 3), 1).failures) == [1, 2]
+        return weakref.ref(held)
+
+    gc.disable()
+    try:
+        assert caller()() is None
+    finally:
+        gc.enable()
 
 
 def test_why_a_broker_does_not_move_a_replica_is_told_in_words() -> None:

@@ -64,3 +64,29 @@ def test_a_deletion_that_the_controller_takes_back_is_asked_for_once_and_told(
     assert (left.code, "delete.topic.enable=false" in left.err) == (4, True), left
     marked = of_path(history(sandbox, since), f"{MARKERS}/{topic_name}")
     assert [change.kind for change in marked] == ["CREATE", "DELETE"]
+
+
+@pytest.mark.parametrize("version", ["3.9.2", *soak("2.0.1")])
+def test_a_topic_that_others_made_anew_is_not_pruned_for_the_one_that_was_declared(
+    kafka, topic_name, version, tmp_path
+):
+    sandbox = kafka(version, 2)
+    pools = {"p": {"brokers": {"ids": [1, 2]}}}
+    topic = {"pool": "p", "partitions": 1, "replicationFactor": 2, "deletionPolicy": "Delete"}
+    folder = tmp_path / "manifests"
+    declare(folder, sandbox, pools, {topic_name: topic})
+    assert run("apply", "-f", folder, "--yes").code == 0
+    with kazoo(sandbox.connect) as zookeeper:
+        node = f"/brokers/topics/{topic_name}"
+        zookeeper.create(f"{MARKERS}/{topic_name}")
+        until(lambda: not zookeeper.exists(node), "somebody deletes it", 30)
+        until(lambda: not zookeeper.exists(f"{MARKERS}/{topic_name}"), "the deletion's end", 30)
+        admin = KafkaAdminClient(bootstrap_servers=sandbox.bootstrap.split(","))
+        admin.create_topics({topic_name: {"num_partitions": 1, "replication_factor": 2}})
+        admin.close()
+        until(lambda: zookeeper.exists(node), "somebody makes another one", 30)
+        declare(folder, sandbox, pools, {})
+        left = run("apply", "-f", folder, "--yes", "--prune")
+        assert (left.code, "DELETE" in left.out) == (0, False), left
+        assert zookeeper.exists(node)
+        assert not zookeeper.exists(f"{MARKERS}/{topic_name}")

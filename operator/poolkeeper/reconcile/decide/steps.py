@@ -8,7 +8,7 @@ the last moves of a run (`log_dir_moves`).
 Each step is one transaction. Whether it took effect is read from the cluster in the next pass.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 
 from poolkeeper.frozen import frozen
@@ -215,21 +215,39 @@ def owners_to_record(
 ) -> dict[str, TopicRecord | None]:
     """Return the owners to record: of topics that are as declared under another owner.
 
-    `None` is for topics that are gone. A topic whose config is still to be set keeps its old
-    record, which says which keys to unset. Every record notes whether its owner's Topic is gone.
+    `None` is for topics that are gone. A topic whose config is still to be set keeps the keys of
+    its old record, which are those to unset. Every record notes whether its owner's Topic is gone.
     """
     cluster, records = observed.cluster, observed.records
-    unsettled = {step.topic for step in plan.steps if not isinstance(step, ElectLeaders)}
-    unsettled |= cluster.deleting
-    wanted: dict[str, TopicRecord | None] = {
-        spec.topic: _record_like(records.topics.get(spec.topic), spec, cluster.topics[spec.topic])
-        for spec in desired.topics
-        if spec.topic in cluster.topics and spec.topic not in unsettled
-    }
-    wanted = {**_released(desired, records), **wanted}
+    unsettled = {*_unsettled(plan, cluster), *cluster.deleting}
+    wanted = _released(desired, records)
+    for spec in desired.topics:
+        topic, before = cluster.topics.get(spec.topic), records.topics.get(spec.topic)
+        if topic is None:
+            continue
+        if spec.topic not in unsettled:
+            wanted[spec.topic] = _record_like(before, spec, topic)
+        elif before is not None and before.owner == spec.owner and before.is_of(topic):
+            noted = wanted.get(spec.topic, before)
+            wanted[spec.topic] = replace(noted, deletion_policy=spec.deletion_policy)
     declared = {spec.topic for spec in desired.topics}
     known = cluster.topics.keys() | cluster.torn | cluster.damaged.keys()
-    wanted.update(dict.fromkeys(records.topics.keys() - declared - known))
+    gone = dict.fromkeys(records.topics.keys() - declared - known)
     return {
-        topic: record for topic, record in wanted.items() if records.topics.get(topic) != record
+        topic: record
+        for topic, record in {**wanted, **gone}.items()
+        if records.topics.get(topic) != record
     }
+
+
+def _unsettled(plan: Plan, cluster: Cluster) -> Iterator[str]:
+    """Name the topics that steps of a plan keep from being as declared.
+
+    A plan that a person confirmed keeps its steps until the end, those that are done as well.
+    """
+    for step in plan.steps:
+        if isinstance(step, CreateTopic | SetConfig | DeleteTopic):
+            state = step_progress.progress_of(step, cluster).state
+            is_made = isinstance(step, CreateTopic) and state is StepState.SETTLING
+            if state is not StepState.DONE and not is_made:
+                yield step.topic

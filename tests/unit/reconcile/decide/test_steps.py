@@ -21,6 +21,7 @@ from poolkeeper.model.plans import (
     SetConfig,
 )
 from poolkeeper.model.readings import ClusterReading
+from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.decide.steps import WriteSteps
@@ -33,6 +34,8 @@ LOSSY = SetConfig("t", {"retention.ms": "1"}, destructive=True)
 GROW, GROW_MOVING = AddPartitions("t", 2, ((1, 2),)), AddPartitions("m", 2, ((1, 2),))
 ELECT = ElectLeaders((("t", 0), ("t", 1)))
 DELETE = DeleteTopic("t")
+NO_CONFIG = SetConfig("t", unset=("a",))
+OTHERWISE = CreateTopic("t", "p", ((2, 1),))
 COPY = MoveLogDir("t", 0, 1, "/a", "/b", 1)
 MOVE = Move("m", None, 0, ((1,), (2,)), 1, "")
 EVERYTHING = Plan("c", "h", "f", (CREATE, GROW, GROW_MOVING, CONFIG, COPY, ELECT, DELETE), (MOVE,))
@@ -127,6 +130,9 @@ def owners(recorded, plan_steps=(), watched=None, **claims):
 
 
 MINE = TopicRecord("shop/t", (), topic_spec("t", "p").deletion_policy)
+DELETED_WITH_IT = replace(MINE, declared_keys=("b",), deletion_policy=DeletionPolicy.DELETE)
+ANOTHERS = replace(DELETED_WITH_IT, owner="bank/t")
+MADE = CreateTopic("t", "p", tuple(p.replicas for p in cluster().topics["t"].partitions))
 
 
 @pytest.mark.parametrize(
@@ -135,6 +141,17 @@ MINE = TopicRecord("shop/t", (), topic_spec("t", "p").deletion_policy)
         pytest.param({}, (), {"t": MINE}, id="a-new-owner"),
         pytest.param({"t": MINE}, (), {}, id="known-already"),
         pytest.param({}, (CONFIG,), {}, id="not-before-its-config-is-set"),
+        pytest.param({}, (NO_CONFIG,), {"t": MINE}, id="once-its-config-is-set"),
+        pytest.param({}, (MADE,), {"t": MINE}, id="once-it-is-made"),
+        pytest.param({}, (OTHERWISE,), {}, id="not-what-somebody-else-made"),
+        pytest.param({}, (GROW, COPY), {"t": MINE}, id="before-partitions-are-added-and-copied"),
+        pytest.param(
+            {"t": DELETED_WITH_IT},
+            (CONFIG,),
+            {"t": replace(DELETED_WITH_IT, deletion_policy=DeletionPolicy.RETAIN)},
+            id="what-becomes-of-it-before-its-config-is-set",
+        ),
+        pytest.param({"t": ANOTHERS}, (CONFIG,), {}, id="but-not-for-another-owner"),
         pytest.param({"t": MINE, "gone": MINE}, (), {"gone": None}, id="a-topic-that-is-gone"),
     ],
 )

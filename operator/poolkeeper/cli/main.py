@@ -18,6 +18,7 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -163,12 +164,42 @@ def main(
     return code
 
 
+class _Dispensable(io.RawIOBase):
+    """A stream that loses what it cannot write: on a full disk, or without a reader."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self._raw = raw
+
+    def fileno(self) -> int:
+        """The descriptor: others may write to it by themselves."""
+        return self._raw.fileno()
+
+    def isatty(self) -> bool:
+        """Whether a person sees it."""
+        return self._raw.isatty()
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, letters: Any) -> int | None:
+        """Write letters, or lose them."""
+        try:
+            return self._raw.write(letters)
+        except OSError as error:
+            if error.errno not in _UNWRITABLE:
+                raise
+            return memoryview(letters).nbytes
+
+
 def _complete_streams() -> None:
     """Give every command streams to write to, that take any letter, and all of them.
 
     A stream that was closed before we began is none to Python; an old locale lacks arrows. With
     PYTHONUNBUFFERED, which our images set, Python takes a write of which a full disk or a pipe
     without a reader took a part for a whole one: the rest would be lost in silence.
+
+    Standard error carries no result: where it takes nothing any more, the command goes on.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
@@ -177,8 +208,9 @@ def _complete_streams() -> None:
         elif stream is getattr(sys, f"__{name}__"):
             if stream.errors == "strict":
                 stream.reconfigure(errors="backslashreplace")
-            if isinstance(stream.buffer, io.RawIOBase):
-                whole = io.BufferedWriter(stream.buffer)
+            if name == "stderr" or isinstance(stream.buffer, io.RawIOBase):
+                raw = getattr(stream.buffer, "raw", stream.buffer)
+                whole = io.BufferedWriter(raw if name == "stdout" else _Dispensable(raw))
                 kept = {"encoding": stream.encoding, "errors": stream.errors}
                 setattr(sys, name, io.TextIOWrapper(whole, **kept, line_buffering=True))
 

@@ -261,6 +261,27 @@ sys.exit(main.main([], command))
 """
 
 
+WARNS = """
+import sys
+import click
+from poolkeeper.cli import main
+from poolkeeper.cli.output import printing
+from poolkeeper.errors import Unavailable
+
+@click.command()
+@click.argument("name")
+def command(name):
+    printing.emit("first")
+    printing.warn(["something"])
+    if name == "refused":
+        raise Unavailable("nobody answers")
+    printing.emit("second")
+    return 2
+
+sys.exit(main.main(None, command))
+"""
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
 def test_what_is_not_written_whole_is_an_error(tmp_path, unbuffered):
     """As on a full disk: a write that takes a part of it is none that failed."""
@@ -289,6 +310,22 @@ def test_a_reader_that_goes_is_no_success(unbuffered):
         command.stdout.read(10)
         command.stdout.close()
         assert command.wait(60) == 1
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
+@pytest.mark.parametrize("name", ["warned", "refused"])
+def test_a_standard_error_that_takes_nothing_changes_no_result(unbuffered, name):
+    with open("/dev/full", "wb") as full:
+        ran = subprocess.run(
+            [sys.executable, "-c", WARNS, name],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            timeout=60,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    expected = {"warned": (2, b"first\nsecond\n"), "refused": (3, b"first\n")}
+    assert (ran.returncode, ran.stdout) == expected[name]
 
 
 def test_a_problem_as_data():

@@ -165,7 +165,10 @@ def main(
 
 
 class _Dispensable(io.RawIOBase):
-    """A stream that loses what it cannot write: on a full disk, or without a reader."""
+    """A stream that loses what it cannot write, as on a full disk.
+
+    Without a reader it fails: `run` ends with whoever reads its standard error.
+    """
 
     def __init__(self, raw: io.RawIOBase) -> None:
         self._raw = raw
@@ -187,7 +190,7 @@ class _Dispensable(io.RawIOBase):
         try:
             return self._raw.write(letters)
         except OSError as error:
-            if error.errno not in _UNWRITABLE:
+            if error.errno == errno.EPIPE or error.errno not in _UNWRITABLE:
                 raise
             return memoryview(letters).nbytes
 
@@ -199,7 +202,7 @@ def _complete_streams() -> None:
     PYTHONUNBUFFERED, which our images set, Python takes a write of which a full disk or a pipe
     without a reader took a part for a whole one: the rest would be lost in silence.
 
-    Standard error carries no result: where it takes nothing any more, the command goes on.
+    Standard error carries no result: where its disk is full, the command goes on.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

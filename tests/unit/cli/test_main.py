@@ -328,6 +328,24 @@ def test_a_standard_error_that_takes_nothing_changes_no_result(unbuffered, name)
     assert (ran.returncode, ran.stdout) == expected[name]
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
+def test_a_command_ends_with_whoever_reads_its_standard_error(unbuffered):
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-c", WARNS, "warned"],
+            stdout=subprocess.PIPE,
+            stderr=writer,
+            timeout=60,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    finally:
+        os.close(writer)
+    assert (ran.returncode, ran.stdout) == (1, b"first\n")
+
+
 def test_a_problem_as_data():
     assert printing.as_data(Problem("f.yaml", 3, "spec.x", "wrong")) == {
         "file": "f.yaml",

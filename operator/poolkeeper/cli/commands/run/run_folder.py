@@ -9,7 +9,6 @@ run that is under way has ended after its stage in flight; both are said.
 """
 
 import contextlib
-import errno
 import logging
 import shlex
 import sys
@@ -198,8 +197,7 @@ class FolderWatch:
     def _tell_others(self, others: tuple[str, ...]) -> None:
         """Tell which documents are another's, where they are not those of before."""
         if others != self._others:
-            with _unless_full():
-                left_alone.tell(others)
+            left_alone.tell(others)
         self._others = others
 
     def _leave(self, name: str) -> None:
@@ -322,8 +320,7 @@ def _reached_anew(name: str, known: ClusterThread) -> str:
 
 
 def _warn(sentence: str) -> None:
-    with _unless_full():
-        printing.warn([sentence])
+    printing.warn([sentence])
 
 
 def _report(problems: Iterable[Problem]) -> None:
@@ -334,17 +331,6 @@ def _report(problems: Iterable[Problem]) -> None:
         told[problem.field] += 1
         if told[problem.field] <= PROBLEMS_MAX:
             shown.append(problem)
-    with _unless_full():
-        printing.report(shown, as_json=False)
-        if rest := len(all_) - len(shown):
-            printing.warn([f"{count(rest, 'more problem')}: `poolkeeper validate` names all"])
-
-
-@contextlib.contextmanager
-def _unless_full() -> Iterator[None]:
-    """Let a write to standard error fail, unless nobody reads it any more."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.EPIPE:
-            raise
+    printing.report(shown, as_json=False)
+    if rest := len(all_) - len(shown):
+        printing.warn([f"{count(rest, 'more problem')}: `poolkeeper validate` names all"])

@@ -271,15 +271,6 @@ def test_work_goes_on_while_news_cannot_be_written(
     )
 
 
-def test_a_full_disk_below_standard_error_ends_nothing(
-    watch: FolderWatch, loops: Loops, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.stderr", Unwritable(errno.ENOSPC))
-    declare(tmp_path)
-    look(watch)
-    assert not any(config.stop.is_set() for config in loops.configs)
-
-
 def test_where_a_pass_failed_by_a_bug_is_told(monkeypatch, tmp_path, capsys) -> None:
     ended = Event()
 

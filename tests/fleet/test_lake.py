@@ -1,6 +1,7 @@
 """What counts is published at once; what does not count is never seen, and swept."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from builders import cluster_spec
 from fleet.conftest import lake_at
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake import entries, manifests
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
@@ -39,6 +40,10 @@ def begun(lake: Lake) -> StepRun:
     return run
 
 
+def file_of(run: StepRun) -> TableFile:
+    return TableFile("plans", f"{run.folder(schemas.PLANS)}/part-00000-x.parquet", 3)
+
+
 def later(lake: Lake, hours: float) -> Lake:
     return replace(lake, now_ms=lambda: Lake(lake.objects).now_ms() + round(hours * HOUR_MS))
 
@@ -49,9 +54,8 @@ def written(lake: Lake, run: StepRun) -> bool:
 
 def test_what_is_published_comes_back_whole(lake: Lake) -> None:
     run = begun(lake)
-    wanted = ClusterEntry(
-        "a", run.id, "i", "failed", "why", {"hash": "h"}, {"plans": "1"}, (FILE, FILE)
-    )
+    files = (file_of(run), file_of(run))
+    wanted = ClusterEntry("a", run.id, "i", "failed", "why", {"hash": "h"}, {"plans": "1"}, files)
     lake.publish(run, [entry("b", run), wanted])
     assert lake.current("plan", DAY) == {"a": wanted, "b": entry("b", run)}
     assert (lake.days("plan"), lake.current("plan", "2026-03-02")) == ((DAY,), {})
@@ -225,11 +229,40 @@ def test_entries_of_files_that_are_gone_or_shorter_are_not_whole(lake: Lake) -> 
 
 def test_what_a_damaged_file_holds_is_made_again(lake: Lake) -> None:
     run = begun(lake)
-    lake.publish(run, [entry("a", run, files=(FILE,)), entry("b", run)])
-    assert lake.distrust("plan", DAY, [FILE.path]) == ("a",)
+    file = file_of(run)
+    lake.publish(run, [entry("a", run, files=(file,)), entry("b", run)])
+    assert lake.distrust("plan", DAY, [file.path]) == ("a",)
     assert {name: e.input for name, e in lake.current("plan", DAY).items()} == {
         "a": "",
         "b": "sha256:1",
+    }
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        pytest.param(("plan", "2026-02-28", "plans"), id="another-day"),
+        pytest.param(("budget", DAY, "budgets"), id="another-step"),
+        pytest.param(("plan", DAY, "budgets"), id="a-table-that-the-step-does-not-write"),
+    ],
+)
+def test_current_rows_that_were_copied_from_elsewhere_do_not_count(
+    of: tuple[str, str, str], lake: Lake
+) -> None:
+    """They would be that day's plans, or a budget of nothing; the version before counts on."""
+    step, day, table = of
+    run, other = begun(lake), StepRun("other", step, day, (table,))
+    lake.publish(run, [entry("a", run, files=(file_of(run),))])
+    file = TableFile(table, f"{other.folder(table)}/part-00000-x.parquet", 3)
+    body = entries.to_bytes([entry("a", other, files=(file,))], 0)
+    lake.objects.put(f"current/step=plan/day={DAY}/{10**14}.parquet", body)
+    with pytest.raises(DamagedFile, match=re.escape(f"{file.path} is none of a")):
+        lake.current("plan", DAY)
+    assert lake.readable("plan", DAY).keys() == {"a"}
+    lake.publish(run, [entry("b", run)])
+    assert lake.current("plan", DAY) == {
+        "a": entry("a", run, files=(file_of(run),)),
+        "b": entry("b", run),
     }
 
 

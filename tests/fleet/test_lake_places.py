@@ -1,5 +1,6 @@
 """Where a lake may be: days, folders, URIs, and what a store opens."""
 
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from poolkeeper.fleet.storage import schemas
 from s3_server import REGION, Bucket
 
 
-@pytest.mark.parametrize("day", ["today", "2026-3-1", ""])
+@pytest.mark.parametrize("day", ["today", "2026-3-1", "", "٢٠٢٦-٠٣-٠١"])
 def test_no_day(day: str, lake: Lake) -> None:
     with pytest.raises(Refused, match="cannot be a folder of tables"):
         lake.current("plan", day)
@@ -99,6 +100,15 @@ def test_objects_are_there_whole_or_not_at_all(tmp_path: Path) -> None:
     for path in ("a/b", "a", "a"):
         objects.delete(path)
     assert objects.files("") == []
+
+
+def test_a_name_that_is_no_utf_8_is_none_of_ours(tmp_path: Path) -> None:
+    """Whoever put it there: everything else in the folder is found."""
+    objects = ArrowObjects(root_of(tmp_path))
+    objects.put("a/b.json", b"1")
+    Path(os.fsdecode(os.fsencode(tmp_path / "a") + b"/caf\xe9.json")).write_text("2")
+    for listed in (objects.children("a"), objects.files("")):
+        assert [found.path for found in listed] == ["a/b.json"]
 
 
 def test_what_a_store_does_not_open_is_no_damage(s3: Bucket) -> None:

@@ -32,14 +32,14 @@ from poolkeeper.fleet.lake.attempts import ATTEMPTS, folder_of_run
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.objects import PART, Objects, StoredObject
-from poolkeeper.fleet.lake.steps import TABLES_OF
+from poolkeeper.fleet.lake.steps import STEP_OF, TABLES_OF
 from poolkeeper.fleet.lake.versions import RowVersions, list_versions
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
 
 GRACE_S = 24 * 3600.0
-DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 """How a day is written, in folders and in options."""
 _RUNS, _CURRENT = "runs", "current"
 _OLD_LAYOUT = ("manifests", "clusters")
@@ -275,7 +275,7 @@ class Lake:
         return RowVersions(
             self.objects,
             folder,
-            lake_entries.from_bytes,
+            lambda body, file: _own(lake_entries.from_bytes(body, file), step, day, file),
             lambda rows, published: lake_entries.to_bytes(rows.values(), published),
             self.now_ms,
         )
@@ -300,6 +300,21 @@ class Lake:
             if each.modified_ms < oldest:
                 self.objects.delete(each.path)
         return after
+
+
+def _own(
+    entries: dict[str, ClusterEntry], step: str, day: str, file: str
+) -> dict[str, ClusterEntry]:
+    """The same entries; raises `DamagedFile` where one names rows of another step, day or run.
+
+    So does an object that somebody copied from another day: its plans would count as that day's.
+    """
+    for entry in entries.values():
+        for table, path, _ in entry.files:
+            is_of_step = STEP_OF.get(table, step) == step  # a later release may have more tables
+            if not is_of_step or path.rpartition("/")[0] != folder_of_run(table, day, entry.run):
+                raise DamagedFile(file, f"{path} is none of {entry.cluster} in {step} of {day}")
+    return entries
 
 
 def _runs(entries: Mapping[str, ClusterEntry]) -> set[str]:

@@ -134,11 +134,16 @@ class ArrowObjects:
             found = self._fs.get_file_info(wanted)
         except (OSError, pa.ArrowException) as failed:
             raise self._failed(path, "listed", failed) from failed
-        return sorted(self._stored(info) for info in found)
+        return sorted(stored for info in found if (stored := self._stored(info)) is not None)
 
-    def _stored(self, info: Any) -> StoredObject:
+    def _stored(self, info: Any) -> StoredObject | None:
+        """The object; None for a name that is no UTF-8, which nothing here has."""
+        try:
+            path = info.path
+        except UnicodeDecodeError:
+            return None
         return StoredObject(
-            info.path.removeprefix(self._base).lstrip("/"),
+            path.removeprefix(self._base).lstrip("/"),
             info.type == fs.FileType.Directory,
             info.size or 0,
             (info.mtime_ns or 0) // 1_000_000,

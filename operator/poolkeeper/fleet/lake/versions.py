@@ -33,7 +33,7 @@ TRIES = 10
 """How often a change is put while others publish."""
 SPREAD_MS = 1000
 """How far apart those may be whose clocks are behind: of one name, one would replace the other."""
-_NAME = re.compile(rf"\d{{15}}{re.escape(SUFFIX)}")
+_NAME = re.compile(rf"\d{{15}}{re.escape(SUFFIX)}", re.ASCII)
 
 
 def list_versions(objects: Objects, folder: str) -> list[StoredObject]:

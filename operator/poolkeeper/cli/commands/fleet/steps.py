@@ -31,7 +31,7 @@ YEAR_MIN, YEAR_MAX = 1970, 9899
 """Years of days and begins: what is counted from them is a time that a calendar has."""
 FIRST_ZONE = timezone(timedelta(hours=14))
 """Where a day begins first."""
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 @frozen

@@ -18,8 +18,8 @@ from poolkeeper.ui.registry import File, FleetFiles
 
 KEEP_S = 30.0
 BYTES_MAX = 64 * 2**20
-REPORT = re.compile(r"report-\d{4}-\d\d-\d\d\.html")
-PAGE = re.compile(r"report-\d{4}-\d\d-\d\d(\.html|/[a-z0-9][a-z0-9.-]*\.(html|json))")
+REPORT = re.compile(r"report-\d{4}-\d\d-\d\d\.html", re.ASCII)
+PAGE = re.compile(r"report-\d{4}-\d\d-\d\d(\.html|/[a-z0-9][a-z0-9.-]*\.(html|json))", re.ASCII)
 TYPES = {".html": "text/html; charset=utf-8", ".json": "application/json"}
 
 

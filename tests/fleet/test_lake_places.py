@@ -2,11 +2,16 @@
 
 import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import poolkeeper
+from fleet import cases
+from fleet.conftest import DAY, NAMES
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
@@ -109,6 +114,27 @@ def test_a_name_that_is_no_utf_8_is_none_of_ours(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path / "a") + b"/caf\xe9.json")).write_text("2")
     for listed in (objects.children("a"), objects.files("")):
         assert [found.path for found in listed] == ["a/b.json"]
+
+
+@pytest.mark.timeout(300)
+def test_a_folder_whose_name_the_locale_does_not_have(fleet: Path, java_options: str) -> None:
+    """As of a service: what Java reads and writes has the same name as what Python does."""
+    out = fleet / "läke höme"
+    words = ["-f", fleet / "manifests", "--snapshots", fleet / "snapshots", "--out", out, *DAY]
+    conf = {"spark.driver.memory": "512m", "spark.driver.extraJavaOptions": java_options}
+    given = [f"--conf={name}={value}" for name, value in conf.items()]
+    ran = subprocess.run(
+        [sys.executable, "-m", "poolkeeper", "fleet", "snapshot", *map(str, words), *given],
+        env={**os.environ, "LC_ALL": "C", "PYTHONPATH": str(Path(poolkeeper.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    lake = Lake(ArrowObjects(root_of(out)))
+    found = lake.current("snapshot", cases.DAY)
+    assert (sorted(found), lake.whole(found)) == (list(NAMES), found)
 
 
 def test_what_a_store_does_not_open_is_no_damage(s3: Bucket) -> None:

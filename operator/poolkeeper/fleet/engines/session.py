@@ -18,6 +18,11 @@ from poolkeeper.fleet.engines import releases
 
 T = TypeVar("T")
 APP = "poolkeeper-fleet"
+LOCALE = "C.UTF-8"
+"""Java takes the locale's encoding for names of files, and refuses those that it does not have.
+
+Its errors are read here, so that they have to be English.
+"""
 ATTEMPTS = 4
 CONF: Mapping[str, str] = {
     "spark.ui.enabled": "false",
@@ -36,6 +41,7 @@ CONF: Mapping[str, str] = {
     # cost a tenth of a plan, and a third of a report, in pages that the system has to clear.
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(32 * 1024**2),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(64 * 1024**2),
+    "spark.executorEnv.LC_ALL": LOCALE,
     "spark.task.maxFailures": str(ATTEMPTS),
 }
 LOCAL_CONF: Mapping[str, str] = {
@@ -108,6 +114,7 @@ def session(master: str | None, conf: Mapping[str, str] | None = None) -> Iterat
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYTHONHASHSEED", "0")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ["LC_ALL"] = LOCALE  # of the JVM, unless `spark-submit` has started it already
     # Unless somebody has said otherwise: the JVM tells of its start, and a terminal is for results.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f'"-Dlog4j2.configurationFile={_LOGGING}"')
     # On one machine Spark tries a task once, whatever is configured, unless the master says more.

@@ -186,6 +186,11 @@ def listed(names: Iterable[object], last: str = "and") -> str:
     return f"{', '.join(most)} {last} {end}" if most else end
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its type where it says nothing."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
 def named(noun: str, names: Iterable[object]) -> str:
     """Write a noun and names: broker 3, brokers 3, 4."""
     all_ = list(map(str, names))

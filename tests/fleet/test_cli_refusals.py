@@ -280,6 +280,14 @@ def test_tables_among_manifests_are_refused(inside: str, fleet: Path, run) -> No
     assert [each.name for each in (fleet / "manifests").iterdir()] == ["all.yaml"]
 
 
+def test_links_that_lead_in_a_circle_hold_no_tables(fleet: Path, run) -> None:
+    (fleet / "circle").symlink_to("circle")
+    out = fleet / "circle" / "lake"
+    code, _, err = run("fleet", "run", *where(fleet)[:-1], out, *DAY)
+    assert (code, err.count("\n")) == (3, 1)
+    assert err.startswith(f"file://{out}/manifests")
+
+
 def test_views_are_of_all_days(run, tmp_path):
     code, _, err = run("fleet", "ddl", "--out", tmp_path / "out", "--day", "2024-01-02")
     assert code == 1

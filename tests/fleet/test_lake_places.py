@@ -74,6 +74,8 @@ def test_a_folder_above_a_linked_one_is_where_the_link_leads(tmp_path: Path) -> 
         ("file://host/a", "names no folder of this machine"),
         ("", "is empty"),
         (" ", "is empty"),
+        ("/", "/: is the root of the file system (expected a folder below it)"),
+        ("file:///..", "is the root of the file system"),
     ],
 )
 def test_slips_in_a_uri(where: str, message: str) -> None:
@@ -86,6 +88,18 @@ def test_a_scheme_that_tasks_cannot_open_is_named() -> None:
         root_of("ftp://host/a")
     with pytest.raises(Refused, match=r"cannot open ftp: \(expected one of file, s3a,"):
         open_filesystem("ftp://host/a", Storage())
+
+
+def test_why_a_scheme_cannot_be_opened_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow tells of every place where it has looked for Java."""
+
+    def fail(*_: object) -> None:
+        raise OSError("Unable to load libjvm\nnot in a\nnot in b")
+
+    monkeypatch.setattr("pyarrow.fs.HadoopFileSystem", fail)
+    with pytest.raises(Refused) as refused:
+        open_filesystem("hdfs://host/a", Storage())
+    assert refused.value.line == "hdfs://host/a: tasks cannot open hdfs: Unable to load libjvm"
 
 
 def test_credentials_are_never_shown() -> None:

@@ -238,6 +238,18 @@ def test_the_others_are_named_without_oneself(names: str, own: str, expected: st
     assert text.few_others([*names], own) == expected
 
 
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        pytest.param(OSError("a\nb"), "a", id="several-lines"),
+        pytest.param(OSError(), "OSError", id="says-nothing"),
+        pytest.param(OSError("\nb"), "OSError", id="begins-with-an-empty-line"),
+    ],
+)
+def test_an_error_in_one_line(error: Exception, expected: str) -> None:
+    assert text.first_line(error) == expected
+
+
 def test_naming_the_others_takes_no_walk_through_all_of_them() -> None:
     class Unwalked(list[str]):
         def __iter__(self) -> Iterator[str]:

@@ -27,6 +27,7 @@ from poolkeeper.fleet.lake.objects import PUT_AT_ONCE
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
+from poolkeeper.text import first_line
 
 T = TypeVar("T")
 ATTEMPTS = "attempts"
@@ -94,9 +95,8 @@ class AttemptFiles:
         try:
             return action()
         except (OSError, pa.ArrowException) as failed:
-            said = (str(failed).splitlines() or [type(failed).__name__])[0]
             place = f"{self._destination.root}/{self._destination.attempt(name, self._name)}"
-            raise Unavailable(f"{place}: cannot be written: {said}") from failed
+            raise Unavailable(f"{place}: cannot be written: {first_line(failed)}") from failed
 
 
 def rows_of_attempt(destination: Destination, table: str, attempt: str) -> Iterator[pa.RecordBatch]:
@@ -110,8 +110,8 @@ def rows_of_attempt(destination: Destination, table: str, attempt: str) -> Itera
         ):
             yield from stream
     except (OSError, pa.ArrowException) as failed:
-        said = str(failed).partition("\n")[0]
-        raise Unavailable(f"{destination.root}/{path}: cannot be read: {said}") from failed
+        place = f"{destination.root}/{path}"
+        raise Unavailable(f"{place}: cannot be read: {first_line(failed)}") from failed
 
 
 @dataclass(slots=True)

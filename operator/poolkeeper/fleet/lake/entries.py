@@ -13,6 +13,7 @@ from poolkeeper.fleet.storage import parquet, schemas, table_schema
 from poolkeeper.fleet.storage.schemas import OK
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
+from poolkeeper.text import first_line
 
 _COUNTED = ("partitions", "read_ms", "moves")
 """Figures that are whole numbers, where they are told."""
@@ -112,7 +113,7 @@ def from_bytes(body: bytes, file: str) -> dict[str, ClusterEntry]:
             for cluster, row in zip(clusters, rows, strict=True)
         }
     except (OSError, ValueError, TypeError, KeyError, pa.ArrowException, Refused) as wrong:
-        raise DamagedFile(file, str(wrong).partition("\n")[0]) from wrong
+        raise DamagedFile(file, first_line(wrong)) from wrong
     if len(found) != len(clusters):
         raise DamagedFile(file, "a cluster is there twice")
     return found

@@ -17,6 +17,7 @@ from pyarrow import fs
 
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.text import first_line
 
 FILE = "file"
 S3_SCHEMES = ("s3a", "s3", "s3n")
@@ -98,6 +99,8 @@ def _folder_root(folder: Path) -> str:
     """The root of a folder; links are followed where the path goes up again."""
     path = folder.absolute()
     found = os.path.realpath(path) if ".." in path.parts else str(path)
+    if not found.strip("/"):
+        raise Refused(f"{folder}: is the root of the file system (expected a folder below it)")
     return f"{FILE}://{found}".rstrip("/")
 
 
@@ -130,7 +133,7 @@ def open_filesystem(root: str, storage: Storage) -> tuple[Any, str]:
     try:
         return opener(rest, dict(storage.settings))
     except (ImportError, OSError, ValueError, NotImplementedError) as failed:
-        raise Refused(f"{root}: tasks cannot open {scheme}: {failed}") from failed
+        raise Refused(f"{root}: tasks cannot open {scheme}: {first_line(failed)}") from failed
 
 
 def _unknown(uri: str, scheme: str) -> Refused:

@@ -13,6 +13,7 @@ from poolkeeper.fleet.lake.versions import RowVersions, list_versions
 from poolkeeper.fleet.storage import codecs, parquet, schemas, table_schema
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
+from poolkeeper.text import first_line
 
 _FOLDER = schemas.MANIFESTS.name
 
@@ -80,7 +81,7 @@ def _from_bytes(body: bytes, path: str) -> dict[str, Manifest]:
         rows = parquet.completed(content, schemas.MANIFESTS, names, path).to_pylist()
         clusters = content.column(table_schema.CLUSTER.name).to_pylist()
     except (OSError, ValueError, KeyError, pa.ArrowException, Refused) as wrong:
-        raise DamagedFile(path, str(wrong).partition("\n")[0]) from wrong
+        raise DamagedFile(path, first_line(wrong)) from wrong
     found = {
         name: Manifest(name, row["desired"], row["digest"])
         for name, row in zip(clusters, rows, strict=True)

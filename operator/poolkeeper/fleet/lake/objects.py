@@ -14,6 +14,7 @@ from pyarrow import fs
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.lake.filesystems import S3_SCHEMES, Storage, open_filesystem, scheme_of
+from poolkeeper.text import first_line
 
 PUT_AT_ONCE = (*S3_SCHEMES, "gs")
 """Schemes of stores in which an object is there when it is complete; a rename is a copy there."""
@@ -153,5 +154,5 @@ class ArrowObjects:
         return f"{self._base}/{path}" if path else self._base
 
     def _failed(self, path: str, done: str, failed: Exception) -> Unavailable:
-        said = str(failed).splitlines() or [type(failed).__name__]
-        return Unavailable(f"{self._root}/{path}: cannot be {done}: {said[0]}".replace("/:", ":"))
+        place = f"{self._root}/{path}".rstrip("/")
+        return Unavailable(f"{place}: cannot be {done}: {first_line(failed)}")

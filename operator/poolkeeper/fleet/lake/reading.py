@@ -25,6 +25,7 @@ from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.storage import parquet, table_schema
 from poolkeeper.fleet.storage.row_values import require_sound
 from poolkeeper.fleet.storage.table_schema import TableSchema
+from poolkeeper.text import first_line
 
 CLUSTER = table_schema.CLUSTER.name
 KEPT_BYTES = 32 * 1024**2
@@ -95,7 +96,7 @@ class Reader:
                     require_sound(rows, table, path)
                     parts.append(rows)
         except (OSError, ValueError, pa.ArrowException, Refused) as failed:
-            raise DamagedFile(path, str(failed).partition("\n")[0]) from failed
+            raise DamagedFile(path, first_line(failed)) from failed
         return parts
 
     def _file(self, stored: TableFile) -> Any:
@@ -109,7 +110,7 @@ class Reader:
             except NOT_THERE:
                 raise
             except OSError as failed:  # no rights, or no answer: nothing is wrong with the file
-                said = str(failed).partition("\n")[0]
+                said = first_line(failed)
                 raise Unavailable(f"{self.root}/{path}: cannot be read: {said}") from failed
             if (length := opened.size()) != stored.bytes:
                 raise Refused(f"it has {length} bytes (expected {stored.bytes})")

@@ -38,7 +38,7 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.resources.parse import client_config as parse_client_config
-from poolkeeper.text import moment
+from poolkeeper.text import first_line, moment
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
 
@@ -194,7 +194,8 @@ def _fetched(task: SnapshotTask, storage: Storage) -> Any:
             with files.open_input_stream(f"{base}/{task.file}", compression=None) as source:
                 copy.write_bytes(source.read())
         except OSError as failed:
-            raise Refused(f"{task.folder}/{task.file}: cannot be read: {failed}") from failed
+            place = f"{task.folder}/{task.file}"
+            raise Refused(f"{place}: cannot be read: {first_line(failed)}") from failed
         yield copy
 
 

@@ -51,7 +51,7 @@ from poolkeeper.load.apply import MeasuredLoads
 from poolkeeper.model.plans import Plan, PlanProblem, PoolCertificate
 from poolkeeper.model.problems import Recorded, reason_named
 from poolkeeper.report.values import ClusterReport, Holding, Timeline
-from poolkeeper.text import few
+from poolkeeper.text import few, first_line
 
 Sites = Mapping[str, str]
 """Site by cluster."""
@@ -165,7 +165,7 @@ def plan_of_day(reader: Reader, entry: ClusterEntry) -> Plan:
         return plan_rows.plan_of_rows(entry.cluster, rows)
     except (InvalidInput, ValueError) as wrong:
         path = entry.of_table(schemas.PLANS)[0].path
-        raise DamagedFile(path, str(wrong).partition("\n")[0]) from wrong
+        raise DamagedFile(path, first_line(wrong)) from wrong
 
 
 def loads_of(lake: Lake, storage: Storage, day: str, cluster: str) -> MeasuredLoads | None:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import table_schema
 from poolkeeper.fleet.storage.table_schema import Column, TableSchema
+from poolkeeper.text import first_line
 
 GROUP_ROWS = 256 * 1024
 _NAME, _VERSION = b"poolkeeper.table", b"poolkeeper.version"
@@ -157,7 +158,7 @@ def read(
             there = [name for name in names if name in found.names]
             content = opened.read(there)
     except (OSError, pa.ArrowException) as failed:
-        raise Refused(f"{file}: cannot be read: {failed}") from failed
+        raise Refused(f"{file}: cannot be read: {first_line(failed)}") from failed
     return completed(content, table, names, str(file))
 
 

@@ -12,7 +12,7 @@ from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.frozen import frozen
-from poolkeeper.text import count
+from poolkeeper.text import count, first_line
 
 if TYPE_CHECKING:
     from poolkeeper.kube.client.client import Api
@@ -143,7 +143,7 @@ def _read_request(source: Path, digest: str | None) -> "RebalanceRequest":
             return RebalanceRequest.from_json(source.read_text(encoding="utf-8"))
         pieces = [each.read_bytes() for each in sorted(source.glob("chunk-*"))]
     except (OSError, UnicodeDecodeError) as failed:
-        raise Refused(f"{source}: cannot be read: {failed}") from failed
+        raise Refused(f"{source}: cannot be read: {first_line(failed)}") from failed
     if digest is None:
         raise click.UsageError("--digest goes with a request in pieces")
     return RebalanceRequest.from_json(text_chunks.join_chunks(pieces, digest))

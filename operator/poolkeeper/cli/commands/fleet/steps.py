@@ -81,7 +81,12 @@ class ReadingOptions:
 def refuse_among_manifests(out: Path | None, folders: Sequence[Path]) -> None:
     """Raise `Refused` for tables in a folder of manifests: pages of plans would be read as such."""
     for each in folders:
-        if out is not None and os.path.isdir(each) and out.resolve().is_relative_to(each.resolve()):
+        # The method of a path raises where links lead in a circle.
+        if (
+            out is not None
+            and os.path.isdir(each)
+            and Path(os.path.realpath(out)).is_relative_to(os.path.realpath(each))
+        ):
             raise Refused(
                 f"{out}: lies in the manifests' folder {each}, which the next run would read"
                 " (expected --out outside of all -f)"

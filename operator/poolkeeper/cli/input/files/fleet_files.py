@@ -61,8 +61,10 @@ def _from_folder(folder: Path, named: str, name: str) -> bytes | None:
         return None
     file = folder / name
     try:
-        # What leads out of the folder is no page of it.
-        if not file.resolve().is_relative_to(folder.resolve()) or not file.is_file():
+        # What leads out of the folder is no page of it. The methods of a path raise where links
+        # lead in a circle.
+        place = Path(os.path.realpath(file))
+        if not place.is_relative_to(os.path.realpath(folder)) or not os.path.isfile(file):
             return None
         if file.stat().st_size > BYTES_MAX:
             raise Refused(f"{file}: is too large for a page")

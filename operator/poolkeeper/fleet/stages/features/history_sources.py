@@ -25,6 +25,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.load.prometheus import BYTES
 from poolkeeper.load.time_series import VALUE_MAX, HistoryWindow
+from poolkeeper.text import first_line
 
 CODED = pa.dictionary(pa.int32(), pa.string())
 SAMPLES = pa.schema(
@@ -131,7 +132,7 @@ def _of_file(
             for groups in _together([each for each in found if each.left_out is None]):
                 yield _compact(opened.read_row_groups(groups, there, use_threads=False), place)
     except (OSError, pa.ArrowException) as failed:
-        raise Refused(f"{place}: cannot be read: {failed}") from failed
+        raise Refused(f"{place}: cannot be read: {first_line(failed)}") from failed
 
 
 def _opened(source: SourceTask, storage: Storage) -> Any:
@@ -147,7 +148,7 @@ def _opened(source: SourceTask, storage: Storage) -> Any:
         coded = [name for name in _TEXTS if name in names]
         opened = pq.ParquetFile(file, metadata=known, read_dictionary=coded)
     except (OSError, pa.ArrowException) as failed:
-        raise Refused(f"{place}: cannot be read: {failed}") from failed
+        raise Refused(f"{place}: cannot be read: {first_line(failed)}") from failed
     found = opened.schema_arrow
     parquet.check_foreign(schemas.SAMPLES, found.metadata or {}, place)
     parquet.require_once(found, (column.name for column in schemas.SAMPLES.columns), place)

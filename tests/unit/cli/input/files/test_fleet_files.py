@@ -79,6 +79,11 @@ def test_a_store_is_read_through_arrow(folder: Path, monkeypatch: pytest.MonkeyP
     assert found.read("notes.html") is None
 
 
+def test_a_page_whose_links_lead_in_a_circle_is_not_there(folder: Path) -> None:
+    (folder / "report-2026-03-03.html").symlink_to("report-2026-03-03.html")
+    assert fleet_files.fleet_files(str(folder)).read("report-2026-03-03.html") is None
+
+
 def test_what_was_read_is_kept_for_a_while(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = fleet_files.fleet_files(str(folder))
     assert found.read(LATEST) is not None

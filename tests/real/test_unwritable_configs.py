@@ -3,18 +3,21 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from kazoo.security import make_acl, make_digest_acl
 
 import traffic
 from matrices import soak
+from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
+from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk.throttle_entities import unwritable
@@ -52,8 +55,10 @@ def denied(sandbox: Sandbox, name: str, kind: str = "topics") -> Iterator[None]:
     with kazoo(sandbox.connect) as zookeeper:
         zookeeper.add_auth("digest", "alice:right")
         zookeeper.set_acls(path, [make_digest_acl("alice", "right", all=True), THEIRS])
-        yield
-        zookeeper.set_acls(path, [OURS])
+        try:
+            yield
+        finally:
+            zookeeper.set_acls(path, [OURS])
 
 
 @pytest.fixture
@@ -203,3 +208,72 @@ def test_to_ask_whether_a_config_may_be_written_writes_nothing(pair):
     assert found.keys() == {own}
     assert before < since
     assert changed == set()
+
+
+@pytest.mark.parametrize("pair", VERSIONS[:1], indirect=True)
+def test_a_broker_that_may_not_be_throttled_moves_nothing_between_its_directories(pair, tmp_path):
+    sandbox, own, other = pair
+    folder, place = tmp_path / "declared", TopicPartition(own, 0)
+
+    def directory() -> str:
+        with BrokerClient.open(sandbox.bootstrap.split(",")) as brokers:
+            return brokers.sizes([1]).logs[1].current[place].log_dir
+
+    source = directory()
+    lone = f"{other}-lone"
+    create(sandbox, lone, (2,))
+    drained = {
+        "brokers": {"ids": [1, 2]},
+        "balance": {},
+        "drainLogDirs": [{"broker": 1, "path": source}],
+    }
+    topic = {"partitions": 1, "replicationFactor": 1}
+    declare(
+        folder,
+        sandbox,
+        {"p": drained, "q": {"brokers": {"ids": [3]}}},
+        {own: {"pool": "p", **topic, "replicationFactor": 2}, lone: {"pool": "q", **topic}},
+        execution={"throttle": {"mode": "Fixed", "rate": "1Mi"}},
+    )
+    with kazoo(sandbox.connect) as zookeeper:
+        configure(zookeeper, "brokers/1", {})
+    with denied(sandbox, "1", "brokers"):
+        done = run("apply", "-f", folder, "--yes", "--output", "json")
+        undone = {each["reason"] for each in json.loads(done.out)["undone"]}
+        assert (done.code, undone) == (4, {"MovesUnlimited"}), done.out
+        assert (directory(), assignment(sandbox, lone)) == (source, [(3,)])
+    assert run("apply", "-f", folder, "--yes").code == 0
+    assert directory() != source
+    assert_nothing_left(sandbox, own, lone)
+
+
+@pytest.mark.parametrize("pair", VERSIONS, indirect=True)
+def test_a_brokers_config_damaged_in_mid_run_holds_up_its_own_moves_alone(pair):
+    sandbox, own, other = pair
+    topics = [own, other, f"{other}-more"]
+    create(sandbox, topics[2], (1, 2))
+    wanted = desired(*topics, brokers=(1, 2, 3, 4), execution=replace(LIMITED, max_moves=1))
+    moves = [move(sandbox, name, 0, (1, 2), (3, 2)) for name in topics[:2]]
+    moves.append(move(sandbox, topics[2], 0, (1, 2), (4, 2)))
+    moves.sort(key=lambda each: each.topic)
+    plan = plan_of(wanted, sandbox, moves=moves)
+    outcomes, before = [], {}
+
+    def watch(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        if not before and any(a.kind is ActionKind.STAGE_REQUESTED for a in outcome.did):
+            with kazoo(sandbox.connect) as zookeeper:
+                before["4"], _ = zookeeper.get("/config/brokers/4")
+                zookeeper.set("/config/brokers/4", b"no JSON")
+
+    drive(asking_brokers(sandbox), wanted, plan, watch)
+    did = [action for outcome in outcomes for action in outcome.did]
+    left = {(a.broker, a.partitions) for a in did if a.kind is ActionKind.MOVES_UNLIMITED}
+    assert left == {(4, (TopicPartition(topics[2], 0),))}
+    assert [assignment(sandbox, name) for name in topics] == [[(3, 2)], [(3, 2)], [(1, 2)]]
+    with kazoo(sandbox.connect) as zookeeper:
+        zookeeper.set("/config/brokers/4", before["4"])
+    rest = plan_of(wanted, sandbox, moves=[each for each in moves if each.topic == topics[2]])
+    drive(asking_brokers(sandbox), wanted, rest, ignore)
+    assert assignment(sandbox, topics[2]) == [(4, 2)]
+    assert_nothing_left(sandbox, *topics)

@@ -41,17 +41,19 @@ def _unreadable(wait: Wait) -> str:
     owners = _throttled(replace(wait, path=""))
     return (
         f"the throttles of the run on {owners} can be neither read nor set ({wait.path}:"
-        f" {wait.detail}): what is in flight goes on, and nothing else begins. Let the config be"
-        " read again, as by its ACL (`poolkeeper repair` says what helps a damaged one); the run"
-        " then goes on by itself"
+        f" {wait.detail}): what is in flight goes on, and nothing else is moved of them. Let the"
+        " config be read again, as by its ACL (`poolkeeper repair` says what helps a damaged one)"
     )
 
 
 def _unwritable(wait: Wait) -> str:
+    held = f"topic {wait.topic} is not moved, as it"
     if wait.brokers:
-        to_and_from = f"nothing is moved to or from {named('broker', wait.brokers)}"
-        return f"{to_and_from}, as that could not be throttled: {wait.detail}"
-    return f"topic {wait.topic} is not moved, as it could not be throttled: {wait.detail}"
+        held = f"nothing is moved to, from or within {named('broker', wait.brokers)}, as that"
+    return (
+        f"{held} could not be throttled: {wait.detail}. Let the config be read and written, by its"
+        " ACL, or mend it (`poolkeeper repair`): the moves are made then"
+    )
 
 
 def _throttled(wait: Wait) -> str:

@@ -83,7 +83,10 @@ class Rewritten(Generic[E]):
 def rewrite(
     journal: Journal, decisions: Mapping[E, Decision], keys: Sequence[str], *, dry: bool = False
 ) -> Rewritten[E]:
-    """Write the entities' throttles and records as decided; without a write if `dry`."""
+    """Write the entities' throttles and records as decided; without a write if `dry`.
+
+    Then what would be written counts, and whose may not be written is asked.
+    """
     names = list(decisions)
     foreign: set[E] = set()
     unreadable: dict[E, str] = {}
@@ -113,6 +116,8 @@ def rewrite(
             bytes_ += size
         if batch:
             denied |= _commit(journal, batch)
+    if dry:
+        denied = unwritable(journal.session, sorted(changed))
     changed.difference_update(denied)
     return Rewritten(len(changed), frozenset(foreign), unreadable, denied)
 
@@ -121,18 +126,20 @@ def unwritable(session: Session, entities: Sequence[E]) -> dict[E, str]:
     """Return the entities whose config may not be written, and why; nothing is written.
 
     ZooKeeper looks at the ACL of each node of a transaction before the last check of it, which
-    fails always. Those without a config node are not asked about.
+    fails always. A config without a node is created, if its topic or broker ever gets one.
     """
     found: dict[E, str] = {}
     for start in range(0, len(entities), BATCH_ENTITIES):
         some = entities[start : start + BATCH_ENTITIES]
         paths = [throttle_records.config_path(entity) for entity in some]
         nodes = session.read_many(paths, unreadable=UNREADABLE)
-        asked = {
-            path: (entity, SetData(path, node.data, node.version))
+        tries = (
+            (path, (entity, Create(path, b"") if node is None else _rewrite(path, node)))
             for entity, path, node in zip(some, paths, nodes, strict=True)
-            if node is not None and node is not UNREADABLE
-        }
+            if node is not UNREADABLE
+        )
+        # A create fails where its parent is missing, and no ACL is looked at any more.
+        asked = dict(sorted(tries, key=lambda each: isinstance(each[1][1], Create)))
         while asked:
             alone = size_bytes([each for _, each in asked.values()]) > BATCH_BYTES
             tried = list(asked)[: 1 if alone else len(asked)]
@@ -147,6 +154,10 @@ def unwritable(session: Session, entities: Sequence[E]) -> dict[E, str]:
                 for path in tried:
                     del asked[path]
     return found
+
+
+def _rewrite(path: str, node: Node) -> SetData:
+    return SetData(path, node.data, node.version)
 
 
 _NEVER = Check(f"{znodes.ROOT}/no-such-node", 0)

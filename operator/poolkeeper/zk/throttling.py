@@ -10,6 +10,7 @@ of a round of writes has handled the topics' lists of that round as well.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.errors import DamagedNode, Forbidden, PoolkeeperError, Refused
@@ -113,7 +114,7 @@ def write(
 ) -> ThrottleConflicts:
     """Write the run's lists and its rate (the first of `rates`) wherever they are not yet set.
 
-    `topics` restricts the topics; `dry` writes nothing and tells what would be written. A key whose
+    `topics` restricts the topics; `dry` writes nothing and tells what could be written. A key whose
     value is neither the saved one nor ours was changed by somebody else. It is not written, and the
     result names its topic or broker. A key that was removed is written again. The result also names
     configs that cannot be read, or may not be written: nothing is written there.
@@ -134,20 +135,12 @@ def write(
     }
     first = rewrite(journal, by_topic, throttles.TOPIC_KEYS, dry=dry)
     second = rewrite(journal, by_broker, throttles.BROKER_KEYS, dry=dry)
-    copying = {broker for broker, values in saved.brokers.items() if LOG_DIRS_RATE in values}
     return ThrottleConflicts(
         tuple(topic for topic in by_topic if topic in first.foreign),
         tuple(broker for broker in by_broker if broker in second.foreign),
         unset=first.changed + second.changed,
-        unreadable=(
-            *_named(first.unreadable),
-            *_named(second.unreadable),
-            *_named({b: why for b, why in second.unwritable.items() if b in copying}),
-        ),
-        unwritable=(
-            *_named(first.unwritable),
-            *_named({b: why for b, why in second.unwritable.items() if b not in copying}),
-        ),
+        unreadable=(*_named(first.unreadable), *_named(second.unreadable)),
+        unwritable=(*_named(first.unwritable), *_named(second.unwritable)),
     )
 
 
@@ -176,7 +169,17 @@ def restore(
     }
     first = rewrite(journal, topics, throttles.TOPIC_KEYS)
     second = rewrite(journal, brokers, throttles.BROKER_KEYS)
-    return _staying(first, second)
+    return _staying(_with_records(journal, first), _with_records(journal, second))
+
+
+def _with_records(journal: Journal, written: Rewritten[E]) -> Rewritten[E]:
+    """Leave those out whose config cannot be read and of which no record says that ours is set."""
+    if not written.unreadable:
+        return written
+    paths = [throttle_records.record_path(entity) for entity in written.unreadable]
+    records = journal.session.read_many(paths)
+    found = zip(written.unreadable.items(), records, strict=True)
+    return replace(written, unreadable=dict(each for each, record in found if record is not None))
 
 
 def _staying(topics: Rewritten[str], brokers: Rewritten[int]) -> Throttled:

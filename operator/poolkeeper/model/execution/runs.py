@@ -199,6 +199,11 @@ class ThrottleConflicts:
     def __bool__(self) -> bool:
         return bool(self.topics or self.brokers)
 
+    @property
+    def unlimited(self) -> tuple[UnreadableConfig, ...]:
+        """Whose throttles the run cannot set: whatever it moves of them is not limited."""
+        return (*self.unreadable, *self.unwritable)
+
 
 @frozen
 class Health:

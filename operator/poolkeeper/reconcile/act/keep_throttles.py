@@ -38,7 +38,8 @@ def ask_whether_settled(
     context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
 ) -> Settling:
     """Ask the brokers whether the throttle is in force, and remember which deny it."""
-    found = settling_of(context, run, document, foreign)
+    unset = (entity for entity in context.memory.unwritable if isinstance(entity, int))
+    found = settling_of(context, run, document, {*foreign, *unset})
     known = context.memory.throttles
     context.memory.throttles = replace(known, unsettled=found.unsettled)
     return found
@@ -46,7 +47,7 @@ def ask_whether_settled(
 
 def note_unwritable(context: PassContext, live: ThrottleConflicts) -> None:
     """Remember whose throttles may not be set: what the run moves of them stays."""
-    context.memory.unwritable |= {each.entity: each for each in live.unwritable}
+    context.memory.unwritable |= {each.entity: each for each in live.unlimited}
 
 
 def note(context: PassContext, live: ThrottleConflicts) -> None:

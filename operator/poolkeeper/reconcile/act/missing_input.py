@@ -63,6 +63,7 @@ def complete_view(
                 view,
                 stage_computed=True,
                 stage=stage,
+                throttles=None,  # it may be of other topics than those compared before
                 cluster_with_sizes=sized,
                 gone=gone,
                 records=records,

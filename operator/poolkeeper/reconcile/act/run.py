@@ -62,11 +62,12 @@ def begin_run(
     throttled = desired.cluster.execution.throttle
     limited = throttled.mode is not ThrottleMode.NONE
     lists = throttles.lists_of(plan.moves) if limited else {}
-    without = context.memory.unwritable.keys()
-    lists = {topic: each for topic, each in lists.items() if topic not in without}
     keys = throttles.keys_by_broker(plan) if limited else {}
-    keys = {broker: each for broker, each in keys.items() if broker not in without}
-    saved = context.access.read_throttles(lists, keys)
+    copies, without = bool(lists or keys), context.memory.unwritable.keys()
+    saved = context.access.read_throttles(
+        [topic for topic in lists if topic not in without],
+        {broker: each for broker, each in keys.items() if broker not in without},
+    )
     document = RunDocument(plan, saved, gates.health(cluster))
     lost = lost_log_dirs(observed.records, desired, context.now_ms())
     run = Run(
@@ -77,8 +78,8 @@ def begin_run(
         digest="",
         chunks=0,
         started_ms=context.now_ms(),
-        rates=(throttled.rate_bytes_per_s,) if document.throttled else (),
-        declared_rate=throttled.rate_bytes_per_s if document.throttled else 0,
+        rates=(throttled.rate_bytes_per_s,) if copies else (),
+        declared_rate=throttled.rate_bytes_per_s if copies else 0,
         approved_by=approved_by,
     )
     context.memory.forget_run()

@@ -10,7 +10,12 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited
+from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
+from poolkeeper.planning.run_state.throttling.unlimited_moves import (
+    Unlimited,
+    unlimited,
+    unlimited_copies,
+)
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide.decisions import BeginRun, DoNothing
 
@@ -47,12 +52,16 @@ def waits_before_run(
 def unlimited_at_begin(
     plan: Plan,
     left: Iterable[int],
+    copies: Iterable[int],
     desired: Desired,
     cluster: Cluster,
     unwritable: Mapping[str | int, UnreadableConfig],
-) -> dict[int, Wait]:
-    """Return the moves that no throttle can limit as declared, by index, of those `left`."""
+) -> Unlimited:
+    """Return what no throttle can limit as declared, of the moves `left` and of `copies`."""
     throttle = desired.cluster.execution.throttle
     if throttle.mode is ThrottleMode.NONE:
-        return {}
-    return unlimited(plan.moves, left, cluster, throttle.rate_bytes_per_s, unwritable)
+        return Unlimited()
+    return Unlimited(
+        unlimited(plan.moves, left, cluster, throttle.rate_bytes_per_s, unwritable),
+        unlimited_copies(copies_of(plan), copies, unwritable),
+    )

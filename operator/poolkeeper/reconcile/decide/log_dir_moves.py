@@ -12,10 +12,12 @@ log. That is done for a rollback. If the run ends for another reason, copies in 
 
 Nothing is waited for that cannot come. A move whose directory failed or whose replica is gone is
 left alone; the next plan decides anew. So is one that its broker refuses, or that somebody takes
-back, each time that it is asked for (`held_copies`). A broker that is not live is waited for until
-the run ends, because its copies go on when it is back. Once the run is to end, it is not.
+back, each time that it is asked for (`held_copies`). So is one that no throttle can limit
+(`unlimited_moves`). A broker that is not live is waited for until the run ends, because its copies
+go on when it is back. Once the run is to end, it is not.
 """
 
+from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.model.execution.runs import Ending, Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -31,7 +33,7 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     due_copies,
     waits_of,
 )
-from poolkeeper.planning.run_state.throttling import throttles
+from poolkeeper.planning.run_state.throttling import throttles, unlimited_moves
 from poolkeeper.reconcile.decide import throttle_rate
 from poolkeeper.reconcile.decide.decisions import (
     CheckThrottles,
@@ -68,7 +70,8 @@ def decide(at: RunSituation) -> Decision | NeededInput:
             return EnterPhase(Phase.RESTORING, ending)
         return _watch(at)
     if not _open(at):
-        return EnterPhase(Phase.ELECTING, Ending.FINISHED)
+        given_up = unlimited_moves.given_up(_steps(at), _unlimited(at))
+        return EnterPhase(Phase.ELECTING, Ending.FINISHED, given_up)
     return _begin(at)
 
 
@@ -101,8 +104,6 @@ def _begin(at: RunSituation) -> Decision | NeededInput:
     if at.document.throttled and at.throttles.keeps:
         if at.view.throttles is None:
             return CheckThrottles(frozenset())
-        if waits := throttles.waits_for_configs(at.view.throttles.unreadable):
-            return _watch(at, (*full, *waits))
         if at.view.throttles.unset:
             return EnterPhase(Phase.THROTTLING)
     return MoveLogDirs(due, waits=(*full, *waits_of(_steps(at), at.view.copies)))
@@ -171,8 +172,19 @@ def _open(at: RunSituation) -> bool:
 
 
 def _left_alone(at: RunSituation) -> frozenset[int]:
-    """Return the moves that are not asked for, as that comes to nothing."""
-    return held_copies.given_up(at.view.copies, at.copies.asks).union(at.held)
+    """Return the moves that are not asked for: that comes to nothing, or nothing limits them."""
+    return held_copies.given_up(at.view.copies, at.copies.asks).union(at.held, _unlimited(at))
+
+
+def _unlimited(at: RunSituation) -> dict[int, Wait]:
+    """Return the moves that are yet to begin and that no throttle of the run can limit."""
+    if not at.run.rates:
+        return {}
+    steps, saved = _steps(at), at.document.saved.brokers
+    pending = _of(at, CopyState.PENDING)
+    brokers = {steps[n].broker for n in pending}
+    unsaved = throttles.unsaved(b for b in brokers if LOG_DIRS_RATE not in saved.get(b, ()))
+    return unlimited_moves.unlimited_copies(steps, pending, {**unsaved, **at.unwritable})
 
 
 def _of(at: RunSituation, state: CopyState) -> tuple[int, ...]:

@@ -4,7 +4,6 @@
 |---|---|---|
 | STORING | checks that the document is complete (otherwise it discards the run) | THROTTLING |
 | THROTTLING | writes lists and rates; asks the brokers, or waits, until they are set | MOVING |
-| | a config cannot be read: waits until it can be | |
 | MOVING | a request in flight: watches it; none: gates, then the next stage's request | COPYING |
 | | none, and somebody removed throttles of the run | THROTTLING |
 | COPYING | has replicas moved between log directories (`log_dir_moves`) | ELECTING |
@@ -15,6 +14,7 @@
 Which moves are done is read from the live cluster in every pass, never from the record. A partition
 that somebody else reassigned is left alone and reported. A move whose topic is gone counts as done.
 One whose topic cannot be read is held: others go on, and the run does not end without a person.
+One that no throttle can limit is held as well, and the run ends without it (`unlimited_moves`).
 
 A run ends early if a person stopped it, or cancelled moves of it with another tool, or if it is
 replaced because the declared state changed, or the brokers that are live have, so that no stage of
@@ -29,7 +29,7 @@ This module only decides, from values; `act` carries the decisions out.
 from collections.abc import Iterable, Sequence
 
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.runs import Ending, Phase, ThrottleConflicts, UnreadableConfig
+from poolkeeper.model.execution.runs import Ending, Phase, ThrottleConflicts
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -84,9 +84,6 @@ from poolkeeper.reconcile.observe.run_view import led_partitions
 
 OUTLIVED_MS = 60_000
 """How long a run waits for brokers with which its next stage worsens nothing."""
-
-
-_UNSAVED = "its throttles could not be saved when the run began"
 
 
 def decide(at: RunSituation) -> RunDecision | NeededInput:
@@ -144,18 +141,12 @@ def _while_throttling(at: RunSituation) -> RunDecision | NeededInput:
 def _waits_before_throttling(at: RunSituation, found: ThrottleConflicts) -> tuple[Wait, ...]:
     """Return why the throttles do not count as written.
 
-    After the first stage, values of somebody else are no reason to wait. A broker's config that
-    cannot be read is one: nobody could tell whether the next stage is limited. A topic's is none:
-    the moves of such a topic are held.
+    After the first stage, values of somebody else are no reason to wait. A config that cannot be
+    read or written never is one: what moves by it is held.
     """
-    if at.run.stage or at.throttles.put_back:
-        return throttles.waits_for_configs(_of_brokers(found))
-    conflict = Wait(WaitReason.THROTTLE_CONFLICT, topics=found.topics, brokers=found.brokers)
-    return (*([conflict] if found else ()), *throttles.waits_for_configs(found.unreadable))
-
-
-def _of_brokers(found: ThrottleConflicts) -> tuple[UnreadableConfig, ...]:
-    return tuple(each for each in found.unreadable if isinstance(each.entity, int))
+    if at.run.stage or at.throttles.put_back or not found:
+        return ()
+    return (Wait(WaitReason.THROTTLE_CONFLICT, topics=found.topics, brokers=found.brokers),)
 
 
 def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
@@ -245,7 +236,7 @@ def _is_outlived(at: RunSituation, waits: Sequence[Wait]) -> bool:
 
 def _request_stage_if_lawful(
     at: RunSituation, found: tuple[Action, ...]
-) -> DoNothing | EnterPhase | RequestStage | ElectController | CheckThrottles:
+) -> DoNothing | EnterPhase | RequestStage | ElectController | CheckThrottles | ComputeStage:
     """Decide to request the stage that was found, if it breaks no placement rule."""
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
@@ -288,19 +279,21 @@ def _is_tried_out(attempts: int) -> bool:
 
 def _request_if_throttled(
     at: RunSituation, request: RequestStage
-) -> DoNothing | EnterPhase | RequestStage | CheckThrottles:
+) -> DoNothing | EnterPhase | RequestStage | CheckThrottles | ComputeStage:
     """Decide to request the stage once the throttles are as the run set them.
 
     Throttles that somebody removed are written again, as at the start of the run. Values that
-    somebody changed stay. Those that cannot be read are waited for.
+    somebody changed stay. Moves of the stage whose throttles cannot be read or set any more are
+    held, and another stage is looked for.
     """
     if not at.document.throttled or not at.throttles.keeps:
         return request
     if at.view.throttles is None:
         moves = at.plan.moves
         return CheckThrottles(frozenset(moves[m].topic for m, _ in request.stage.entries))
-    if waits := throttles.waits_for_configs(at.view.throttles.unreadable):
-        return DoNothing((*waits, *_unseen(at)), request.found)
+    cluster = at.view.cluster_with_sizes or at.view.cluster
+    if _unlimited(at, (m for m, _ in request.stage.entries), cluster):
+        return _compute_stage_if_open(at, request.found)
     if at.view.throttles.unset:
         return EnterPhase(Phase.THROTTLING, found=request.found)
     return request
@@ -337,7 +330,7 @@ def _unlimited(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[
 
     What has begun already is ended.
     """
-    if not at.document.throttled or not at.run.rates:
+    if not at.run.rates:
         return {}
     left = [m for m in left if at.view.progress[m].state is MoveState.PENDING]
     rate = max(at.run.declared_rate, *at.run.rates)  # an adaptive one rises again
@@ -345,8 +338,7 @@ def _unlimited(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[
     moves = [at.plan.moves[m] for m in left if any(at.plan.moves[m].replicas_added)]
     topics = {move.topic for move in moves} - saved.topics.keys()
     brokers = {*throttles.brokers_of(moves)} - saved.brokers.keys()
-    entities: tuple[str | int, ...] = (*topics, *brokers)
-    unsaved = {each: UnreadableConfig(each, "", _UNSAVED) for each in entities}
+    unsaved = throttles.unsaved((*topics, *brokers))
     return unlimited(at.plan.moves, left, cluster, rate, {**unsaved, **at.unwritable})
 
 

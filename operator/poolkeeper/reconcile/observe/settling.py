@@ -32,7 +32,7 @@ def settling_of(
 ) -> Settling:
     """Return whether the brokers have applied the throttles, as far as that can be told.
 
-    Each live broker is asked for its rate; `foreign` ones have somebody else's. A broker cannot be
+    Each live broker is asked for its rate; `foreign` ones do not have ours. A broker cannot be
     asked for the lists of topics: in ZooKeeper mode it answers from ZooKeeper. So the stage waits
     `LISTS_SETTLE_MS` for them, `SETTLE_MS` for a rate that a broker does not show, and `DENIED_MS`
     for one that a broker says it has not applied.

@@ -9,7 +9,7 @@ early steps gives its turn to the rest: the next one writes early steps only if 
 nothing is due late.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from poolkeeper.errors import DamagedNode
 from poolkeeper.frozen import frozen
@@ -47,7 +47,8 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     waits_for_nodes,
 )
 from poolkeeper.planning.run_state.progress.step_progress import StepState
-from poolkeeper.planning.run_state.throttling import throttles, unlimited_moves
+from poolkeeper.planning.run_state.throttling import throttles
+from poolkeeper.planning.run_state.throttling.unlimited_moves import Unlimited
 from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.reconcile.act.run import begin_run
 from poolkeeper.reconcile.act.steps import write_steps
@@ -100,11 +101,12 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
     moved = all(p.state in ENDED_STATES for p in classify_lazily(plan.moves, cluster))
     copies = classify_copies(copies_of(plan), cluster, {})
     held = held_copies.held(context.memory.copy_holds, copies_of(plan), context.now_ms())
-    if moved and all(p.state is not CopyState.PENDING or n in held for n, p in enumerate(copies)):
+    pending = list(_pending(copies))
+    left = () if due.by_person else tuple(held[n] for n in pending if n in held)
+    if moved and held.keys() >= set(pending):
         unknown = tuple(_waits_for_copies(plan, cluster))
         if unknown:
             return Outcome(State.WAITING, waits=(*early.waits, *unknown), plan=plan)
-        left = () if due.by_person else tuple(held[n] for n in _pending(copies))
         return _do_late(context, due, cluster, early + Result(waits=left))
     if unseen := _unseen(plan, cluster):
         return Outcome(State.WAITING, waits=(*early.waits, *unseen), plan=plan)
@@ -118,32 +120,34 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
     )
     if isinstance(decision, DoNothing):
         return Outcome(State.WAITING, waits=(*early.waits, *decision.waits), plan=plan)
-    stay = _unlimited(context, plan, desired, cluster)
-    if stay is not None and all(
-        p.state is not CopyState.PENDING or n in held for n, p in enumerate(copies)
-    ):
-        return _do_late(context, due, cluster, early, stay)
+    stay = _unlimited(context, plan, desired, cluster, [n for n in pending if n not in held])
+    if stay is not None:
+        return _do_late(context, due, cluster, early + Result(waits=left), stay)
     approved_by = approver(authority, plan, context.trail, by_person=due.by_person)
     return begin_run(context, desired, plan, observed, approved_by)
 
 
 def _unlimited(
-    context: PassContext, plan: Plan, desired: Desired, cluster: Cluster
-) -> Mapping[int, Wait] | None:
-    """Return why moves stay, by index, if that is so of all that are left; else None."""
+    context: PassContext, plan: Plan, desired: Desired, cluster: Cluster, copies: Sequence[int]
+) -> Unlimited | None:
+    """Return what stays, and why, if that is all that is left; else None.
+
+    `copies`: the moves between log directories that are left.
+    """
     memory, now_ms = context.memory, context.now_ms()
     states = [p.state for p in classify(plan.moves, cluster)]
     left = [m for m, state in enumerate(states) if state not in ENDED_STATES]
     moves = [plan.moves[m] for m in left if any(plan.moves[m].replicas_added)]
     topics = sorted({move.topic for move in moves})
-    brokers = sorted({*throttles.brokers_of(moves)} - {step.broker for step in copies_of(plan)})
+    steps = copies_of(plan)
+    brokers = sorted({*throttles.brokers_of(moves), *(steps[n].broker for n in copies)})
     limited = desired.cluster.execution.throttle.mode is not ThrottleMode.NONE
     old = now_ms - memory.unwritable_ms >= ASK_AGAIN_MS
-    stay = begin.unlimited_at_begin(plan, left, desired, cluster, memory.unwritable)
-    if limited and (old or len(stay) < len(left)):
+    stay = begin.unlimited_at_begin(plan, left, copies, desired, cluster, memory.unwritable)
+    if limited and (old or len(stay) < len(left) + len(copies)):
         memory.unwritable, memory.unwritable_ms = context.access.unlimited(topics, brokers), now_ms
-        stay = begin.unlimited_at_begin(plan, left, desired, cluster, memory.unwritable)
-    return stay if left and len(stay) == len(left) else None
+        stay = begin.unlimited_at_begin(plan, left, copies, desired, cluster, memory.unwritable)
+    return stay if stay and len(stay) == len(left) + len(copies) else None
 
 
 def _pending(copies: Sequence[CopyProgress]) -> Iterator[int]:
@@ -186,11 +190,11 @@ def _do_late(
     due: DuePlan,
     cluster: Cluster,
     early: Result,
-    stay: Mapping[int, Wait] | None = None,
+    stay: Unlimited | None = None,
 ) -> Outcome:
     """Write the late steps, and report whether everything is done.
 
-    `stay`: the moves that are left and cannot be made, and why.
+    `stay`: what is left to be moved and cannot be, and why.
     """
     plan, desired, authority = due.plan, due.desired, due.authority
     memory = context.memory
@@ -231,14 +235,14 @@ def _do_late(
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, plan)
     if stay and not due.by_person:
-        waits = (*waits, *unlimited_moves.waits_of(stay))
+        waits = tuple(dict.fromkeys((*waits, *stay.waits)))
     vain = _in_vain(context, waits) if due.by_person else ()
     waits = tuple(wait for wait in waits if wait not in vain)
     state = State.WAITING if waits else State.CONVERGED
     given_up = (*_waits_for_others(plan, cluster), *_outdated_steps(plan, cluster))
     given_up += tuple(_undone_steps(plan, cluster, memory.denied)) if due.by_person else ()
     if stay and due.by_person:
-        given_up += unlimited_moves.given_up(plan.moves, stay)
+        given_up += stay.given_up(plan)
     given_up += tuple(Action(ActionKind.DELETION_TAKEN_BACK, topic=wait.topic) for wait in vain)
     return Outcome(state, given_up, waits, plan)
 

@@ -59,14 +59,16 @@ class Acls:
         for operation in operations:
             if isinstance(operation, Create):
                 model = _model(operation.path)
-                new[operation.path] = new[model] if model in new else self._of(model)
+                new[operation.path] = (
+                    new[model] if model in new else self._of(model, operation.path)
+                )
         return new
 
     def forget(self) -> None:
         """Ask for all again: people change them, as zookeeper-security-migration does."""
         self._known = {}
 
-    def _of(self, path: str) -> Any:
+    def _of(self, path: str, created: str) -> Any:
         known = self._known  # another thread may forget them meanwhile
         if path not in known:
             with failures.translate_errors(f"reading the ACL of {path}"):
@@ -77,7 +79,8 @@ class Acls:
                     raise Stale(f"{path} does not exist (to create a node)", path) from missing
             # ZooKeeper masks hashes for those who may not administer a node.
             if any(entry.id.scheme == "digest" and entry.id.id.endswith(":x") for entry in acl):
-                raise Forbidden(f"the ACL of {path} is not shown to this ZooKeeper identity")
+                hidden = f"the ACL of {path} is not shown to this ZooKeeper identity"
+                raise Forbidden(hidden, created)
             known[path] = acl
         return known[path]
 

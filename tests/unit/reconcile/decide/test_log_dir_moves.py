@@ -158,11 +158,11 @@ def test_a_directory_without_room_is_named_and_holds_up_no_other():
 
 # What is decided
 
-THROTTLES_HIDDEN = ThrottleConflicts(unreadable=(UnreadableConfig(1, "/c", "hidden"),), unset=1)
+HIDDEN_1 = UnreadableConfig(1, "/c", "hidden")
 
 
 def situation(*found, run=RUN, seen=None, spec=None, rates=(), memory=None, **view):
-    saved = Saved({}, {1: {KEY: None}} if rates else {})
+    saved = Saved({}, {1: {KEY: None}, 2: {KEY: None}} if rates else {})
     document = RunDocument(plan(steps=STEPS[: len(found)]), saved, Health())
     seen = seen or cluster([p for p, state in enumerate(found) if state is F])
     return RunSituation(
@@ -196,6 +196,17 @@ def rolling_back():
     return replace(spec, cluster=replace(spec.cluster, mode=Mode.ROLL_BACK))
 
 
+def unlimited(at):
+    return replace(at, unwritable={1: HIDDEN_1})
+
+
+def unsaved(at):
+    return replace(at, document=replace(at.document, saved=Saved()))
+
+
+FIXED = desired(throttle=Throttle(ThrottleMode.FIXED, 5))
+UNLIMITED_0 = Action(ActionKind.MOVES_UNLIMITED, broker=1, partitions=(TopicPartition("t", 0),))
+CHECKED = ThrottleConflicts()
 STOPPING = replace(RUN, ending=Ending.STOPPED)
 ROLLING_BACK = replace(RUN, ending=Ending.ROLLED_BACK)
 CANCELLING = Wait(WaitReason.LOG_DIR_MOVES_RETURNING, count=1)
@@ -269,13 +280,24 @@ OTHER_LOOK = {"ending_read": True}
             id="throttles-are-looked-at-first",
         ),
         pytest.param(
-            situation(P, rates=(5,), throttles=THROTTLES_HIDDEN, **OTHER_LOOK),
-            MoveLogDirs(
-                waits=(
-                    Wait(WaitReason.THROTTLES_UNREADABLE, brokers=(1,), path="/c", detail="hidden"),
-                )
-            ),
-            id="none-begins-while-throttles-cannot-be-read",
+            unlimited(situation(P, D, D, D, P, rates=(5,), throttles=CHECKED, **OTHER_LOOK)),
+            MoveLogDirs((4,)),
+            id="those-that-no-throttle-can-limit-hold-up-no-other",
+        ),
+        pytest.param(
+            unlimited(situation(P, D, rates=(5,), **OTHER_LOOK)),
+            EnterPhase(Phase.ELECTING, Ending.FINISHED, (UNLIMITED_0,)),
+            id="and-the-run-ends-without-them",
+        ),
+        pytest.param(
+            unlimited(situation(F, P, rates=(5,), spec=FIXED)),
+            MoveLogDirs(waits=(moving(1, 1),)),
+            id="what-has-begun-of-them-ends",
+        ),
+        pytest.param(
+            unsaved(situation(P, D, rates=(5,))),
+            EnterPhase(Phase.ELECTING, Ending.FINISHED, (UNLIMITED_0,)),
+            id="whose-throttles-could-not-be-saved",
         ),
         pytest.param(
             situation(P, rates=(FROZEN_BYTES_PER_S,), **OTHER_LOOK),
@@ -332,8 +354,7 @@ def test_a_stopped_run_waits_a_while_for_a_silent_broker():
 
 
 def test_throttles_of_copies_in_flight_are_looked_at_now_and_then():
-    fixed = desired(throttle=Throttle(ThrottleMode.FIXED, 5))
-    at = situation(F, rates=(5,), spec=fixed)
+    at = situation(F, rates=(5,), spec=FIXED)
     assert not log_dir_moves.decide(at).check
     later = replace(at, now_ms=NOW_MS + log_dir_moves.CHECK_EVERY_MS)
     assert log_dir_moves.decide(later).check

@@ -39,7 +39,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RequestStage,
 )
 from poolkeeper.reconcile.decide.run import decide
-from unit.reconcile.situations import AFTER, NOW_MS, PLAN, RUN, T0, between, cluster, desired
+from unit.reconcile.situations import AFTER, NOW_MS, PLAN, RUN, T0, T1, between, cluster, desired
 
 R = WaitReason
 ASKED = {"ending_read": True}
@@ -63,10 +63,6 @@ def begun(at, **run):
 HIDDEN_T = UnreadableConfig("t", "/config/topics/t", "hidden")
 HIDDEN_2 = UnreadableConfig(2, "/config/brokers/2", "hidden")
 BOTH_HIDDEN = ThrottleConflicts(unreadable=(HIDDEN_T, HIDDEN_2))
-AWAITS_BOTH = Wait(
-    R.THROTTLES_UNREADABLE, topics=("t",), brokers=(2,), path="/config/topics/t", detail="hidden"
-)
-AWAITS_BROKER = replace(AWAITS_BOTH, topics=(), path="/config/brokers/2")
 CLEAR = {"ending_read": True, "conflicts": ThrottleConflicts()}
 
 
@@ -108,12 +104,12 @@ CLEAR = {"ending_read": True, "conflicts": ThrottleConflicts()}
         ),
         pytest.param(
             throttling(ending_read=True, conflicts=BOTH_HIDDEN),
-            DoNothing((AWAITS_BOTH,)),
-            id="they-cannot-be-read",
+            RecordThrottled(),
+            id="some-cannot-be-read",
         ),
         pytest.param(
             throttling(ending_read=True, conflicts=replace(BOTH_HIDDEN, topics=("u",))),
-            DoNothing((Wait(R.THROTTLE_CONFLICT, topics=("u",)), AWAITS_BOTH)),
+            DoNothing((Wait(R.THROTTLE_CONFLICT, topics=("u",)),)),
             id="somebody-else-s-and-some-that-cannot-be-read",
         ),
         pytest.param(throttling(**CLEAR), RecordThrottled(), id="they-are-written"),
@@ -163,11 +159,21 @@ WORSE = Wait(R.LAW_WORSENED, partitions=(T0,), before=(1, 2), replicas=(3, 2), l
 JUST_BEGUN = replace(RUN, started_ms=NOW_MS - 59_000)
 
 
-def about_to_request(throttles=None, watch=None):
+def about_to_request(throttles=None, watch=None, seen=None):
     """A throttled run that would request a stage, of whose live throttles this is known."""
-    at = between(cluster(), **SOUGHT, throttles=throttles)
+    at = between(seen or cluster(), replace(RUN, rates=(100,)), **SOUGHT, throttles=throttles)
     known = ThrottleWatch() if watch is None else watch
-    return replace(at, document=replace(at.document, saved=THROTTLED), throttles=known)
+    unlimited = () if throttles is None else throttles.unlimited
+    return replace(
+        at,
+        document=replace(at.document, saved=THROTTLED),
+        throttles=known,
+        unwritable={each.entity: each for each in unlimited},
+    )
+
+
+def of(broker):
+    return UnreadableConfig(broker, f"/config/brokers/{broker}", "hidden")
 
 
 @pytest.mark.parametrize(
@@ -188,9 +194,19 @@ def about_to_request(throttles=None, watch=None):
             id="somebody-changed-them",
         ),
         pytest.param(
-            about_to_request(ThrottleConflicts(unreadable=(HIDDEN_2,), unset=1)),
-            DoNothing((AWAITS_BROKER,)),
-            id="they-cannot-be-read",
+            about_to_request(ThrottleConflicts(unreadable=(HIDDEN_T,), unset=1)),
+            ComputeStage((0, 0)),
+            id="those-of-the-topic-cannot-be-read",
+        ),
+        pytest.param(
+            about_to_request(ThrottleConflicts(unwritable=(of(3),), unset=1)),
+            ComputeStage((0, 0)),
+            id="those-of-a-broker-cannot-be-written",
+        ),
+        pytest.param(
+            about_to_request(ThrottleConflicts(unreadable=(of(4),))),
+            RequestStage(STAGE, 1),
+            id="those-of-a-broker-of-no-move",
         ),
         pytest.param(
             about_to_request(watch=ThrottleWatch(put_back=PUT_BACK_MAX)),
@@ -209,12 +225,18 @@ def test_after_the_first_stage_throttles_of_others_are_no_reason_to_wait():
     assert decide(replace(at, run=replace(at.run, stage=1))) == RecordThrottled()
 
 
-def test_after_the_first_stage_only_brokers_that_cannot_be_read_are_waited_for():
-    at = throttling(ending_read=True, conflicts=BOTH_HIDDEN)
-    later = replace(at, run=replace(at.run, stage=1))
-    assert decide(later) == DoNothing((AWAITS_BROKER,))
-    topic = ThrottleConflicts(unreadable=(HIDDEN_T,))
-    assert decide(replace(later, view=replace(later.view, conflicts=topic))) == RecordThrottled()
+def test_what_no_throttle_can_limit_is_left_where_it_is_and_the_run_ends_without_it():
+    at = about_to_request(ThrottleConflicts(unreadable=(of(3),)))
+    nothing = replace(at, view=replace(at.view, stage=None))
+    told = Action(ActionKind.MOVES_UNLIMITED, broker=3, partitions=(T0, T1))
+    assert decide(nothing) == EnterPhase(Phase.ELECTING, Ending.FINISHED, (told,))
+    saved = replace(THROTTLED, brokers={1: {}, 2: {}})
+    later = replace(
+        about_to_request(), document=replace(at.document, saved=saved), view=nothing.view
+    )
+    assert decide(later) == decide(nothing)  # a process that comes later knows by the record
+    first = replace(later, document=replace(at.document, saved=Saved()))
+    assert decide(first).phase is Phase.ELECTING  # where nothing could be saved, too
 
 
 @pytest.mark.parametrize(

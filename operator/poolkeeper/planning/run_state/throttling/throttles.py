@@ -223,6 +223,12 @@ def hopeless(
     ]
 
 
+def unsaved(entities: Iterable[str | int]) -> dict[str | int, UnreadableConfig]:
+    """Return why these are not throttled: what they had before the run is not known."""
+    why = "its throttles could not be saved when the run began"
+    return {each: UnreadableConfig(each, "", why) for each in entities}
+
+
 def waits_for_configs(unreadable: Iterable[UnreadableConfig]) -> tuple[Wait, ...]:
     """Name the configs that cannot be read, as one wait for each cause."""
     by_cause: dict[str, list[UnreadableConfig]] = {}

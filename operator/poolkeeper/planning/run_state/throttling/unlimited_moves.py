@@ -1,21 +1,46 @@
 """The moves that no throttle can limit as it must, and that stay where they are for that.
 
-The config of their topic, or of a broker of theirs, may not be written, so that they would be
-copied at any rate; or their partition takes in at least the rate of the throttle, so that they
-would never arrive. That is a matter of those topics and brokers alone: all other moves are made,
-and the run ends without these.
+The config of their topic, or of a broker of theirs, cannot be read or may not be written, so that
+they would be copied at any rate; or their partition takes in at least the rate of the throttle, so
+that they would never arrive. That is a matter of those topics and brokers alone: all other moves
+are made, and the run ends without these, whether it was so at its beginning or has become so.
+
+So it is with moves between the log directories of a broker, by the config of that broker.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 
 from poolkeeper.errors import RefusalReason, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.runs import UnreadableConfig
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, after_error
-from poolkeeper.model.plans import Move
+from poolkeeper.model.plans import Move, MoveLogDir, Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.planning.run_state.throttling import throttles
+
+
+@frozen
+class Unlimited:
+    """Why moves between brokers, and those between log directories, stay; by index."""
+
+    moves: Mapping[int, Wait] = field(default_factory=dict)
+    copies: Mapping[int, Wait] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.moves) + len(self.copies)
+
+    @property
+    def waits(self) -> tuple[Wait, ...]:
+        """Why they stay, each reason once."""
+        return tuple(dict.fromkeys((*self.moves.values(), *self.copies.values())))
+
+    def given_up(self, plan: Plan) -> tuple[Action, ...]:
+        """What says that they were not made, one for each reason."""
+        return (*given_up(plan.moves, self.moves), *given_up(copies_of(plan), self.copies))
 
 
 def unlimited(
@@ -58,12 +83,19 @@ def unlimited(
     return found
 
 
-def waits_of(unlimited_: Mapping[int, Wait]) -> tuple[Wait, ...]:
-    """Return why such moves stay, each reason once."""
-    return tuple(dict.fromkeys(unlimited_.values()))
+def unlimited_copies(
+    steps: Sequence[MoveLogDir],
+    left: Iterable[int],
+    unwritable: Mapping[str | int, UnreadableConfig],
+) -> dict[int, Wait]:
+    """Return such moves between log directories by index, of those `left` to be made."""
+    found = ((n, unwritable.get(steps[n].broker)) for n in left)
+    return {n: _unwritable(config) for n, config in found if config is not None}
 
 
-def given_up(moves: Sequence[Move], unlimited_: Mapping[int, Wait]) -> tuple[Action, ...]:
+def given_up(
+    moves: Sequence[Move] | Sequence[MoveLogDir], unlimited_: Mapping[int, Wait]
+) -> tuple[Action, ...]:
     """Return what says that such moves were not made, one for each reason."""
     named: dict[Wait, list[TopicPartition]] = {}
     for m, wait in unlimited_.items():

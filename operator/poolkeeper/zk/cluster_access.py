@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from poolkeeper.algorithms.throttles import BROKER_KEYS, TOPIC_KEYS
 from poolkeeper.errors import WhyUnwritten
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.records import BalanceRecord, Records, RequestRecord, TopicRecord
@@ -289,7 +288,4 @@ class ZooKeeperAccess(ZooKeeperView):
         self, topics: Sequence[str], brokers: Sequence[int]
     ) -> dict[str | int, UnreadableConfig]:
         """Return which of these cannot be throttled, and why; nothing is written."""
-        return {
-            **throttling.unlimited(self._session, topics, TOPIC_KEYS),
-            **throttling.unlimited(self._session, brokers, BROKER_KEYS),
-        }
+        return throttling.unlimited(self._session, topics, brokers)

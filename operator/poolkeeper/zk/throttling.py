@@ -85,9 +85,23 @@ def save(journal: Journal, topics: Iterable[str], brokers: Mapping[int, Sequence
 
 
 def unlimited(
+    session: Session, topics: Sequence[str], brokers: Sequence[int]
+) -> dict[Entity, UnreadableConfig]:
+    """Return whose throttles could not be saved or set, and why; writes nothing."""
+    found: dict[Entity, UnreadableConfig] = {
+        **_unsaveable(session, topics, throttles.TOPIC_KEYS),
+        **_unsaveable(session, brokers, throttles.BROKER_KEYS),
+    }
+    entities: tuple[Entity, ...] = (*topics, *brokers)
+    others = [entity for entity in entities if entity not in found]
+    for entity, why in unwritable(session, others).items():
+        found[entity] = UnreadableConfig(entity, throttle_records.config_path(entity), why)
+    return found
+
+
+def _unsaveable(
     session: Session, entities: Sequence[E], keys: Sequence[str]
 ) -> dict[E, UnreadableConfig]:
-    """Return the entities whose throttles could not be saved or set, and why; writes nothing."""
     found: dict[E, UnreadableConfig] = {}
     for entity, read in read_entities(session, entities, keys).items():
         path = throttle_records.config_path(entity)
@@ -97,9 +111,6 @@ def unlimited(
             found[entity] = UnreadableConfig(entity, damaged.damage.path, str(damaged))
         except (Refused, Forbidden) as error:
             found[entity] = UnreadableConfig(entity, path, str(error))
-    others = [entity for entity in entities if entity not in found]
-    for entity, why in unwritable(session, others).items():
-        found[entity] = UnreadableConfig(entity, throttle_records.config_path(entity), why)
     return found
 
 

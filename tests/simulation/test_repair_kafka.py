@@ -5,14 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kazoo.security import OPEN_ACL_UNSAFE as OPEN
+from kazoo.security import make_acl, make_digest_acl
 
 from poolkeeper.model.specs import Remedies
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster, body_of
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.zk import znodes
 from poolkeeper.zk.reading import observe
 from poolkeeper.zk.repair import kafka_findings
-from poolkeeper.zk.repair.values import Examined
+from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined
 from simulation import our_tree
 from simulation.our_tree import OURS, OurTree, Poisons, Repair, poisons
 from simulation.stuck_runs import deleted_in_flight, made
@@ -337,3 +340,54 @@ class Questioned:
     def __getattr__(self, name: str) -> object:
         self.questions += 1
         return getattr(self.session, name)
+
+
+NUMBERS = b'{"version":1,"config":{"retention.ms":1000}}'
+DENIED = [make_acl("world", "anyone", read=True), make_digest_acl("kafka", "right", all=True)]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "denied", "mended"),
+    [
+        pytest.param(
+            dict.fromkeys(("/config/topics/t", "/config/topics/u"), NUMBERS),
+            "/config/topics/t",
+            {"/config/topics/u": our_tree.KEPT},
+            id="configs",
+        ),
+        pytest.param(
+            our_tree.IN_FORCE,
+            "/config/brokers/1",
+            {"/config/topics/t": our_tree.KEPT},
+            id="throttles",
+        ),
+    ],
+)
+def test_a_node_that_may_not_be_written_keeps_no_other_from_being_mended(
+    repair: Repair, damaged: dict[str, bytes], denied: str, mended: dict[str, dict[str, str]]
+) -> None:
+    tree = OurTree.plant({**OURS, **damaged, znodes.STOPPED: b"?"})
+    tree.client.log_in("kafka", "right")
+    tree.client.set_acl(denied, DENIED)
+    for output in ("json", "text"):
+        said = repair(tree, "--yes", "--output", output)
+        assert said.code == 4
+        assert f"setting {denied} is not allowed" in said.out
+        assert tree.read(denied) == damaged[denied]
+        assert tree.read(znodes.STOPPED) is None
+        for path, config in mended.items():
+            assert json.loads(tree.read(path) or b"")["config"] == config
+    tree.client.set_acl(denied, [*OPEN])
+    assert "is not allowed" not in repair(tree, "--yes").out
+    assert tree.read(denied) != damaged[denied]
+
+
+def test_what_may_be_mended_is_told_where_no_controller_may_be_elected(repair: Repair) -> None:
+    cluster = cluster_of("3.9.2")
+    poison_with_texts(cluster)
+    cluster.client.set_acl("/", [make_acl("world", "anyone", read=True, write=True, create=True)])
+    said = repair(tree_of(cluster), "--yes", FAILOVER_FLAG)
+    assert (said.code, "no other controller is elected: deleting /controller" in said.out) == (
+        4,
+        True,
+    )

@@ -7,7 +7,7 @@ elected later (`zk.repair.next_controller`). Without one the command says so, an
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import printing
 from poolkeeper.controller.loops.audit_notes import note_commits
-from poolkeeper.errors import HolderActive, Refused, Unavailable
+from poolkeeper.errors import Forbidden, HolderActive, Refused, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.planning.run_state.gates import gates
@@ -52,6 +52,19 @@ class RepairOptions:
     backup: Path | None
     output: str
     trail: AuditTrail
+
+
+@frozen
+class Mended:
+    """What was written or removed, and what was not.
+
+    `forbidden`: why a node may not be written, by path. `waits`: why not all that was written
+    counts as mended yet.
+    """
+
+    done: tuple[Finding, ...]
+    forbidden: Mapping[str, str]
+    waits: tuple[str, ...]
 
 
 @click.command(
@@ -98,7 +111,8 @@ def repair(
     Throttles that a run of Poolkeeper's left are set back to what was before it.
 
     Shows everything first, and writes only with consent: each node in one transaction, if it is
-    still as it was shown. The old nodes are written to a file before. Refuses while an executor is
+    still as it was shown. A node that may not be written keeps no other from being mended, and is
+    named with the reason. The old nodes are written to a file before. Refuses while an executor is
     active: end it, or let the operator let go by `spec.mode: PlanOnly`. CLUSTER as for `status`.
 
     Exit code 0: nothing is wrong any more. 2: something can be mended, and was only shown. 4:
@@ -126,10 +140,11 @@ def _repair(command: RepairOptions, session: Session) -> int:
         return (TO_MEND if mendable else LEFT) if found else 0
     command.trail.begins()
     file = _write_backup(command, session, mendable)
-    done, waits = _mend(command, session, mendable)
+    came = _mend(command, session, mendable)
+    waits = [*came.waits, *came.forbidden.values()]
     left = mend.find(_examined(command, session))
     paths = [finding.path for finding in left]
-    mended = [f.path for f in done if f.path not in paths and not (waits and f.in_memory)]
+    mended = [f.path for f in came.done if f.path not in paths and not (came.waits and f.in_memory)]
     if command.output == printing.JSON:
         rest = [_data(finding) for finding in left]
         facts = {"backup": str(file), "mended": mended, "left": rest, "waits": waits}
@@ -172,10 +187,7 @@ def _write_backup(command: RepairOptions, session: Session, findings: Iterable[F
     return file
 
 
-def _mend(
-    command: RepairOptions, session: Session, findings: Iterable[Finding]
-) -> tuple[list[Finding], list[str]]:
-    """Mend; return what was written or removed, and why not all of it counts as mended yet."""
+def _mend(command: RepairOptions, session: Session, findings: Iterable[Finding]) -> Mended:
     wanted, note = list(findings), note_commits(command.trail)
     if any(finding.remedy is Remedy.TAKE_OVER for finding in wanted):
         note(mend.take_over(session), True)
@@ -184,22 +196,43 @@ def _mend(
         held.on_commit = note
         kept = any(finding.in_memory for finding in wanted)
         mended_at = next_controller.epoch_in_charge(session, _look(session)) if kept else 0
-        done = [
-            finding
-            for finding in wanted
-            if finding.remedy not in (Remedy.ELECT, Remedy.TAKE_OVER)
-            and mend.carry_out(held, finding)
-        ]
+        done, forbidden = _mend_each(held, wanted)
         done += [finding for finding in wanted if finding.remedy is Remedy.TAKE_OVER]
-        for finding in wanted:
-            if finding.remedy is Remedy.ELECT and finding.data is not None:
-                mended_at = int(finding.data)
-                hazards = next_controller.elect_above(held, command.target.name, mended_at)
-                if hazards:
-                    return done, [_unsafe(hazards)]
+        waits: list[str] = []
+        try:
+            for finding in wanted:
+                if finding.remedy is Remedy.ELECT and finding.data is not None:
+                    mended_at = int(finding.data)
+                    hazards = next_controller.elect_above(held, command.target.name, mended_at)
+                    if hazards:
+                        return Mended(tuple(done), forbidden, (_unsafe(hazards),))
+                    done.append(finding)
+            in_memory = [finding.path for finding in done if finding.in_memory]
+            waits = _under_a_later_controller(command, held, in_memory, mended_at)
+        except Forbidden as why:
+            waits = [f"no other controller is elected: {_to_allow(why)}"]
+        return Mended(tuple(done), forbidden, tuple(waits))
+
+
+def _mend_each(
+    journal: Journal, findings: Iterable[Finding]
+) -> tuple[list[Finding], dict[str, str]]:
+    """Mend what is a node's own matter; return what was, and why others may not be, by path."""
+    done: list[Finding] = []
+    forbidden: dict[str, str] = {}
+    for finding in findings:
+        if finding.remedy in (Remedy.ELECT, Remedy.TAKE_OVER):
+            continue
+        try:
+            if mend.carry_out(journal, finding):
                 done.append(finding)
-        in_memory = [finding.path for finding in done if finding.in_memory]
-        return done, _under_a_later_controller(command, held, in_memory, mended_at)
+        except Forbidden as why:
+            forbidden[finding.path] = f"{finding.path} is not mended: {_to_allow(why)}"
+    return done, forbidden
+
+
+def _to_allow(why: Forbidden) -> str:
+    return f"{why}; let it be written, by its ACL, and repair again"
 
 
 def _under_a_later_controller(

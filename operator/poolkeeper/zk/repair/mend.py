@@ -10,7 +10,7 @@ from poolkeeper.zk.client.operations import Create, Delete, Operation, SetData
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs.kafka_nodes import ConfigChangeNode
 from poolkeeper.zk.journal.journal import Journal
-from poolkeeper.zk.journal.throttle_records import DEFAULT, Entity
+from poolkeeper.zk.journal.throttle_records import DEFAULT, Entity, config_path
 from poolkeeper.zk.repair import kafka_findings, our_findings, throttle_findings
 from poolkeeper.zk.repair.values import Examined, Finding, Remedy, Source
 
@@ -85,7 +85,8 @@ def _end_throttles(journal: Journal, finding: Finding, entity: Entity) -> bool:
     throttled = _throttled(entity)
     if finding.remedy is Remedy.RESTORE:
         if throttling.take_off(journal, LeftThrottles(recorded=throttled)):
-            raise Forbidden(f"setting {finding.path} is not allowed for this ZooKeeper identity")
+            path = config_path(entity)
+            raise Forbidden(f"setting {path} is not allowed for this ZooKeeper identity", path)
     else:
         throttling.remove(journal, throttled)
     return True

@@ -292,3 +292,20 @@ def test_all_problems_are_told_at_once() -> None:
 def test_what_is_no_object_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"is \[\] \(expected an object\)"):
         snapshots.from_json([])
+
+
+@pytest.mark.parametrize(("key", "what"), [("replicas", "replica list"), ("isr", "ISR")])
+def test_a_list_as_no_cluster_has_is_damage_of_its_topic_alone(key: str, what: str) -> None:
+    sound = {"partition": 0, "replicas": [1, 2], "isr": [1]}
+    long = {"partition": 1, "replicas": [1], key: list(range(10_001))}
+    topics = [
+        {"name": "a", "partitions": [sound]},
+        {"name": "b", "partitions": [sound, long]},
+        {"name": "c", "partitions": [sound]},
+    ]
+    read = snapshots.from_json({**EXAMPLE, "topics": topics})
+    assert [*read.topics] == ["a", "c"]
+    assert [p.replicas for name in "ac" for p in read.topics[name].partitions] == [(1, 2)] * 2
+    why = f"the {what} of partition 1 names 10,001 brokers (expected at most 10,000)"
+    assert read.damaged["b"] == why
+    assert snapshots.from_json(snapshots.to_json(read)) == read

@@ -7,6 +7,7 @@ cluster has these nodes. Texts that UTF-8 does not have are refused, as no table
 them.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, chain
 from operator import attrgetter
@@ -15,6 +16,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from poolkeeper import typed_json
+from poolkeeper.model.columns.list_lengths import list_length_max, long_lists
 from poolkeeper.model.columns.partition_columns import PartitionColumns, TopicPartitions
 from poolkeeper.model.topology import (
     Broker,
@@ -141,10 +143,11 @@ def _cluster(read: _Snapshot) -> Cluster:
         requested = tuple(
             ReassignmentEntry(r.topic, r.partition, r.replicas) for r in read.reassignment
         )
+    topics, long = _topics(sorted(read.topics or (), key=lambda t: t.name))
     return Cluster(
         name=read.cluster.name,
         brokers={b.id: _broker(b) for b in sorted(read.brokers or (), key=lambda b: b.id)},
-        topics=_topics(sorted(read.topics or (), key=lambda t: t.name)),
+        topics=topics,
         id=read.cluster.id,
         kafka_version=read.cluster.kafka_version,
         traced_version=read.cluster.traced_version,
@@ -153,7 +156,7 @@ def _cluster(read: _Snapshot) -> Cluster:
         electing=bool(read.electing),
         deleting=frozenset(read.deleting or ()),
         torn=frozenset(read.torn or ()),
-        damaged=read.damaged or {},
+        damaged={**(read.damaged or {}), **long},
         read_ms=read.read_ms,
     )
 
@@ -169,8 +172,11 @@ def _broker(read: _Broker) -> Broker:
     return Broker(*known, release=read.release, min_insync=read.min_insync_replicas)
 
 
-def _topics(read: Sequence[_Topic]) -> dict[str, Topic]:
-    """The topics, whose partitions are rows of the columns of all of them."""
+def _topics(read: Sequence[_Topic]) -> tuple[dict[str, Topic], dict[str, str]]:
+    """The topics, whose partitions are rows of the columns of all of them.
+
+    Beside them those that have a list as no cluster has it, with the reason.
+    """
     parts = [sorted(each.partitions or (), key=attrgetter("partition")) for each in read]
     every = list(chain.from_iterable(parts))
     columns = PartitionColumns.of_fields(
@@ -185,9 +191,14 @@ def _topics(read: Sequence[_Topic]) -> dict[str, Topic]:
         [each.log_dirs for each in every],
     )
     ends = list(accumulate(map(len, parts)))
-    return {
+    long: dict[str, str] = {}
+    for found in long_lists(columns, list_length_max(len(every))):
+        long.setdefault(read[bisect_right(ends, found.row)].name, found.why)
+    topics = {
         each.name: Topic(
             each.name, TopicPartitions(columns, end - len(part), end), each.id, each.config
         )
         for each, part, end in zip(read, parts, ends, strict=True)
+        if each.name not in long
     }
+    return topics, long

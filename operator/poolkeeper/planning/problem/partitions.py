@@ -90,7 +90,7 @@ def table_of(cluster: Cluster) -> PartitionTable:
 def refuse_long_lists(table: PartitionTable) -> None:
     """Raise `Refused` for a list so long that rows × slots would take gigabytes, or minutes.
 
-    Who reads from ZooKeeper takes its topic for damaged; files may have such lists as well.
+    Who reads from ZooKeeper or a snapshot takes its topic for damaged; tables may have such lists.
     """
     most = list_length_max(len(table.lengths))
     for what, lists in (("replicas", table.columns.replicas), ("ISR", table.columns.isr)):

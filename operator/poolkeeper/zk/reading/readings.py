@@ -13,7 +13,7 @@ import numpy as np
 
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.list_lengths import list_length_max
+from poolkeeper.model.columns.list_lengths import list_length_max, long_lists
 from poolkeeper.model.columns.partition_columns import (
     UNKNOWN,
     PartitionColumns,
@@ -244,14 +244,10 @@ class TopicRows:
     def long_lists(self, columns: PartitionColumns, most: int) -> dict[str, str]:
         """Say by topic which list is the first that names more than so many brokers."""
         found: dict[str, str] = {}
-        for what, lists in (("replica list", columns.replicas), ("ISR", columns.isr)):
-            for row in np.flatnonzero(lists.lengths > most).tolist():
-                name = self.name_of(row)
-                path = znodes.state(*name) if what == "ISR" else znodes.topic(name.topic)
-                told = f"{int(lists.lengths[row]):,} brokers (expected at most {most:,})"
-                found.setdefault(
-                    name.topic, f"{path}: the {what} of partition {name.partition} names {told}"
-                )
+        for each in long_lists(columns, most):
+            name = self.name_of(each.row)
+            path = znodes.state(*name) if each.is_isr else znodes.topic(name.topic)
+            found.setdefault(name.topic, f"{path}: {each.why}")
         return found
 
 

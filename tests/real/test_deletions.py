@@ -13,7 +13,17 @@ from poolkeeper.cli.main import main
 from poolkeeper.model.versions import records_moves
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import body_of
 from poolkeeper.sandbox import spread
-from real.support import REQUEST, create, declare, history, kazoo, last_zxid, of_path, run
+from real.support import (
+    REQUEST,
+    assignment,
+    create,
+    declare,
+    history,
+    kazoo,
+    last_zxid,
+    of_path,
+    run,
+)
 
 pytestmark = pytest.mark.long
 MARKERS = "/admin/delete_topics"
@@ -90,3 +100,35 @@ def test_a_topic_that_others_made_anew_is_not_pruned_for_the_one_that_was_declar
         assert (left.code, "DELETE" in left.out) == (0, False), left
         assert zookeeper.exists(node)
         assert not zookeeper.exists(f"{MARKERS}/{topic_name}")
+
+
+@pytest.mark.parametrize("version", ["3.9.2", *soak("2.8.2", "2.0.1")])
+def test_topics_that_dead_brokers_keep_hold_up_no_other(fresh_kafka, tmp_path, version):
+    sandbox = fresh_kafka(version, brokers=3)
+    folder = tmp_path / "manifests"
+    topic = {"partitions": 1, "replicationFactor": 1}
+    doomed = {**topic, "deletionPolicy": "Delete"}
+    pools = {"live": {"brokers": {"ids": [1, 2]}}, "dead": {"brokers": {"ids": [3]}}}
+    create(sandbox, "moved", (1,))
+    create(sandbox, "lost", (3,))
+    create(sandbox, "dies", (3,))
+    create(sandbox, "goes", (1,))
+    topics = {"moved": {"pool": "live", **topic}, "lost": {"pool": "dead", **topic}}
+    asked = {"dies": {"pool": "dead", **doomed}, "goes": {"pool": "live", **doomed}}
+    declare(folder, sandbox, pools, {**topics, **asked})
+    assert run("apply", "-f", folder, "--yes").code == 0
+    sandbox.kill(3)
+    pools["live"] = {"brokers": {"ids": [2]}}
+    with kazoo(sandbox.connect) as zookeeper:
+        until(lambda: not zookeeper.exists("/brokers/ids/3"), "its session's end", 60)
+        declare(folder, sandbox, pools, {**topics, "new": {"pool": "live", **topic}})
+        done = run("apply", "-f", folder, "--yes", "--prune", "--output", "json")
+        undone = json.loads(done.out)["undone"]
+        assert done.code == 4
+        (held,) = (each for each in undone if each["reason"] == "DeletionAwaitsBrokers")
+        assert held["topic"] == "dies"
+        assert "an empty broker of the same id" in held["message"]
+        assert sorted(zookeeper.get_children("/brokers/topics")) == ["dies", "lost", "moved", "new"]
+        assert assignment(sandbox, "moved") == assignment(sandbox, "new") == [(2,)]
+        sandbox.start_broker(3)
+        until(lambda: not zookeeper.exists("/brokers/topics/dies"), "the deletion's end", 60)

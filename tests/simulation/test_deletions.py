@@ -13,10 +13,11 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import AddPartitions, DeleteTopic
+from poolkeeper.model.plans import AddPartitions, DeleteTopic, Plan
 from poolkeeper.model.specs import DeletionPolicy
 from poolkeeper.model.topology import Cluster, ReassignmentEntry
 from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.run_state import deletions
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
@@ -239,6 +240,13 @@ def test_a_topic_made_again_right_before_a_transaction_keeps_its_lists(
     assert not cluster.exists(znodes.deletion("t"))
 
 
+def confirm(cluster: SimulatedCluster, wanted: Desired) -> Plan:
+    """The plan that a person confirms."""
+    with FakeSession(cluster.server, cluster.clock) as session:
+        view = ZooKeeperView(session)
+        return make_plan(wanted, view.observe("c").cluster, view.read_records())
+
+
 def undeletable(wanted: Desired, *, by_person: bool = False) -> tuple[SimulatedCluster, Executor]:
     """Brokers that run with delete.topic.enable=false, and whose topic t is to be deleted."""
     spec = SimulationSpec(spread(2), kafka="3.9.2", deletes_topics=False)
@@ -247,10 +255,7 @@ def undeletable(wanted: Desired, *, by_person: bool = False) -> tuple[SimulatedC
     Executor(cluster, replace(wanted, topics=(TOPIC,), doomed=frozenset())).finish()
     executor = Executor(cluster, wanted)
     if by_person:
-        session = FakeSession(cluster.server, cluster.clock)
-        view = ZooKeeperView(session)
-        executor.agreed = make_plan(wanted, view.observe("c").cluster, view.read_records())
-        session.close()
+        executor.agreed = confirm(cluster, wanted)
     return cluster, executor
 
 
@@ -287,3 +292,28 @@ def test_of_a_plan_that_a_person_confirmed_it_is_left_undone() -> None:
     executor.finish(passes_max=30)
     assert asked(executor) == 1
     assert Action(ActionKind.DELETION_TAKEN_BACK, topic="t") in executor.seen[-1].did
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_person_does_not_wait_for_ever_for_a_broker_that_holds_a_deletion_up(back: bool) -> None:
+    cluster = SimulatedCluster(SimulationSpec(spread(2), kafka="3.9.2"))
+    cluster.start()
+    Executor(cluster, replace(DELETED, topics=(TOPIC,), doomed=frozenset())).finish()
+    cluster.simulation.kill(2)
+    cluster.clock.advance(20_000)
+    executor = Executor(cluster, DELETED, agreed=confirm(cluster, DELETED))
+    asked_ms = cluster.clock.now_ms()
+
+    def at_rest(outcome: Outcome) -> bool:
+        late = cluster.clock.now_ms() - asked_ms
+        if back and late > deletions.RESTART_MS / 2 and not cluster.exists("/brokers/ids/2"):
+            cluster.simulation.start_broker(2)
+        return outcome.state is State.CONVERGED
+
+    executor.at_rest = at_rest
+    executor.finish(passes_max=300)
+    waits = {wait.reason: wait.brokers for wait in executor.seen[-1].waits}
+    assert waits == ({} if back else {WaitReason.DELETION_AWAITS_BROKERS: (2,)})
+    assert cluster.exists("/brokers/topics/t") is not back
+    waited_ms = cluster.clock.now_ms() - asked_ms
+    assert (waited_ms < deletions.RESTART_MS) is back

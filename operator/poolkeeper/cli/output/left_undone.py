@@ -107,12 +107,17 @@ def _is_moving(facts: Facts) -> bool:
 
 def of_waits(waits: Iterable[Wait]) -> tuple[Undone, ...]:
     """Return what a command would have to wait for."""
-    return tuple(Undone(wait.reason.value, wording.sentence(wait)) for wait in waits)
+    return tuple(Undone(wait.reason.value, wording.sentence(wait), wait.topic) for wait in waits)
 
 
 def throttles_left(outcome: Outcome) -> tuple[Wait, ...]:
     """Return what is told of throttles that a run left and that may not be taken off."""
     return tuple(wait for wait in outcome.waits if wait.reason is WaitReason.THROTTLES_LEFT)
+
+
+def deletions_left(outcome: Outcome) -> tuple[Wait, ...]:
+    """Return what is told of deletions that brokers hold up which are not live."""
+    return tuple(w for w in outcome.waits if w.reason is WaitReason.DELETION_AWAITS_BROKERS)
 
 
 def of_damage(waits: Iterable[Wait]) -> tuple[Undone, ...]:

@@ -21,6 +21,8 @@ ASK_AGAIN_MS = 600_000
 """After which time a deletion is asked for again that was taken back."""
 SURE_MS = 3_000
 """How long after it was asked for a deletion may be seen to end: the topic just read, no marker."""
+RESTART_MS = 60_000
+"""How long a command waits for a broker that holds a deletion up: it may only restart."""
 
 
 @frozen

@@ -238,13 +238,22 @@ def _do_late(
         waits = tuple(dict.fromkeys((*waits, *stay.waits)))
     vain = _in_vain(context, waits) if due.by_person else ()
     waits = tuple(wait for wait in waits if wait not in vain)
-    state = State.WAITING if waits else State.CONVERGED
+    awaited = [w for w in waits if not (due.by_person and _awaits_the_dead(context, w))]
+    state = State.WAITING if awaited else State.CONVERGED
     given_up = (*_waits_for_others(plan, cluster), *_outdated_steps(plan, cluster))
     given_up += tuple(_undone_steps(plan, cluster, memory.denied)) if due.by_person else ()
     if stay and due.by_person:
         given_up += stay.given_up(plan)
     given_up += tuple(Action(ActionKind.DELETION_TAKEN_BACK, topic=wait.topic) for wait in vain)
     return Outcome(state, given_up, waits, plan)
+
+
+def _awaits_the_dead(context: PassContext, wait: Wait) -> bool:
+    """Whether a deletion waits for brokers that had the time of a restart; it ends without us."""
+    if wait.reason is not WaitReason.DELETION_AWAITS_BROKERS:
+        return False
+    asked = context.memory.asked_deletions.get(wait.topic)
+    return asked is None or context.now_ms() - asked.at_ms >= deletions.RESTART_MS
 
 
 def _in_vain(context: PassContext, waits: Iterable[Wait]) -> tuple[Wait, ...]:

@@ -342,6 +342,7 @@ def _drive(
     by_run, by_plan = left_undone.of_actions(given_up), left_undone.of_plan(plan)
     if not any(action.kind is ActionKind.THROTTLES_STAY for action in given_up):
         damage += left_undone.of_waits(left_undone.throttles_left(outcome))
+    damage += left_undone.of_waits(left_undone.deletions_left(outcome))
     undone = (*by_run, *by_plan, *damage)
     if command.output == printing.JSON:
         _result(plan, replace(outcome, waits=(*outcome.waits, *throttled)), undone)

@@ -244,6 +244,7 @@ TRUTHS: dict[WaitReason, Truth] = {
         bool(s.foreign_throttles) or s.has(Trouble.THROTTLE_REMOVED)
     ),
     WaitReason.THROTTLES_UNREADABLE: lambda s, _: s.has(*DAMAGE),
+    WaitReason.THROTTLES_UNWRITABLE: lambda s, _: s.has(*DAMAGE),
     WaitReason.THROTTLES_YIELDED: lambda s, w: throttled_by(w) <= s.foreign_throttles,
     WaitReason.NO_CONTROLLER: lambda s, _: not s.cluster.exists("/controller"),
     WaitReason.ISR_OUTSIDE_REPLICAS: _disagree,

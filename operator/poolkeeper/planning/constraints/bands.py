@@ -41,6 +41,10 @@ class Band:
         excess: Ints = np.maximum(held - self.high, 0) - np.maximum(self.low - held, 0)
         return excess
 
+    def accepts_as(self, other: "Band") -> bool:
+        """Whether it accepts the counts that the other one does."""
+        return np.array_equal(self.low, other.low) and np.array_equal(self.high, other.high)
+
 
 def band(share: Floats, goal: Goal | None, *, half: bool = False) -> Band:
     """The band of a goal, or half of it; without a goal the band accepts every count.

@@ -4,6 +4,8 @@ Nobody else writes, so whatever its transaction log holds since `settle` is ours
 """
 
 import json
+import signal
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,8 +13,9 @@ from pathlib import Path
 
 from kazoo.client import KazooClient
 
+from conditions import until
 from poolkeeper.sandbox import Sandbox
-from real.support import HOLDER, Change, declare, history, kazoo, last_zxid
+from real.support import HOLDER, Change, command, declare, history, kazoo, last_zxid
 
 LISTS = [[1, 2], [2, 3], [3, 1]]
 POOL = {"brokers": {"ids": [1, 2, 3]}}
@@ -86,3 +89,20 @@ def put_topic(bare: Bare, name: str, lists: list[list[int]], **more: object) -> 
     for p, ids in enumerate(lists):
         state = {"version": 1, "leader": ids[0], "leader_epoch": 0, "controller_epoch": 1}
         bare.put(f"/brokers/topics/{name}/partitions/{p}/state", state | {"isr": ids})
+
+
+def interrupted(bare: Bare, said: str, word: str, *options: str) -> int:
+    """Run a command until it says something, then ask it to end; return its exit code."""
+    output = bare.folder.parent / "output"
+    words = command(word, "-f", bare.folder, *options)
+    with output.open("w") as file:
+        process = subprocess.Popen(words, stdout=file, stderr=subprocess.STDOUT)
+    try:
+        until(lambda: process.poll() is not None or said in output.read_text(), said, 60)
+        process.send_signal(signal.SIGTERM)
+        code = process.wait(120)
+    finally:
+        process.kill()
+        process.wait(120)
+    assert said in output.read_text()
+    return code

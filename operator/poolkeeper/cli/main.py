@@ -164,7 +164,7 @@ def main(
     return code
 
 
-class _Dispensable(io.RawIOBase):
+class _LossyStream(io.RawIOBase):
     """A stream that loses what it cannot write, as on a full disk.
 
     Without a reader it fails: `run` ends with whoever reads its standard error.
@@ -213,7 +213,7 @@ def _complete_streams() -> None:
                 stream.reconfigure(errors="backslashreplace")
             if name == "stderr" or isinstance(stream.buffer, io.RawIOBase):
                 raw = getattr(stream.buffer, "raw", stream.buffer)
-                whole = io.BufferedWriter(raw if name == "stdout" else _Dispensable(raw))
+                whole = io.BufferedWriter(raw if name == "stdout" else _LossyStream(raw))
                 kept = {"encoding": stream.encoding, "errors": stream.errors}
                 setattr(sys, name, io.TextIOWrapper(whole, **kept, line_buffering=True))
 

@@ -103,9 +103,10 @@ class FencedSession:
     def commit_each(self, transactions: Sequence[Sequence[Operation]]) -> list[WhyUnwritten | None]:
         """Commit each as a transaction of its own, all of them on their way at the same time.
 
-        Returns of each why nothing was written, or None. Raises `Fenced` or `Unavailable` when all
-        that was sent has been answered: `on_commit` is told of each. Raises `Stale` as `commit`
-        does for a migration.
+        Returns of each why nothing was written, or None; the errors without their traces, which
+        would keep this frame and so the errors. Raises `Fenced` or `Unavailable` when all that was
+        sent has been answered: `on_commit` is told of each. Raises `Stale` as `commit` does for a
+        migration.
         """
         self._require_zookeeper(transactions)
         found: list[WhyUnwritten | None] = []

@@ -134,7 +134,7 @@ def unwritable(session: Session, entities: Sequence[E]) -> dict[E, str]:
         paths = [throttle_records.config_path(entity) for entity in some]
         nodes = session.read_many(paths, unreadable=UNREADABLE)
         tries = (
-            (path, (entity, Create(path, b"") if node is None else _rewrite(path, node)))
+            (path, (entity, Create(path, b"") if node is None else _unchanged(path, node)))
             for entity, path, node in zip(some, paths, nodes, strict=True)
             if node is not UNREADABLE
         )
@@ -156,7 +156,7 @@ def unwritable(session: Session, entities: Sequence[E]) -> dict[E, str]:
     return found
 
 
-def _rewrite(path: str, node: Node) -> SetData:
+def _unchanged(path: str, node: Node) -> SetData:
     return SetData(path, node.data, node.version)
 
 

@@ -239,7 +239,7 @@ def _no_dictionaries(table: TableSchema) -> dict[str, str]:
 def _mapped(
     frame: DataFrame, work: Callable[[Batches], Iterator[pa.RecordBatch]], made: pa.Schema
 ) -> DataFrame:
-    """The rows that Python workers make of each partition; as Spark's DDL they had to be parsed."""
+    """The rows that Python workers make of each partition, with the columns of `made`."""
     guarded = releases.guard_release(partial(do_task, work=work))
     return frame.mapInArrow(guarded, from_arrow_schema(made))
 

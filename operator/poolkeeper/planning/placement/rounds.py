@@ -83,7 +83,7 @@ def place(
         problem.fresh.any() and not _is_inside(problem, lists, wide, capacity)
     ):
         first = _round(given, lists, wide)
-        if first.wanted and not narrow.accepts_as(wide):  # else it were the same round once more
+        if first.wanted and not narrow.accepts_as(wide):  # or it is the same round
             first = _round(given, lists, narrow)
         lists = first.lists
     if _is_inside(problem, lists, wide, capacity):

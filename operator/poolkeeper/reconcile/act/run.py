@@ -63,7 +63,7 @@ def begin_run(
     limited = throttled.mode is not ThrottleMode.NONE
     lists = throttles.lists_of(plan.moves) if limited else {}
     keys = throttles.keys_by_broker(plan) if limited else {}
-    copies, without = bool(lists or keys), context.memory.unwritable.keys()
+    is_throttled, without = bool(lists or keys), context.memory.unwritable.keys()
     saved = context.access.read_throttles(
         [topic for topic in lists if topic not in without],
         {broker: each for broker, each in keys.items() if broker not in without},
@@ -78,8 +78,8 @@ def begin_run(
         digest="",
         chunks=0,
         started_ms=context.now_ms(),
-        rates=(throttled.rate_bytes_per_s,) if copies else (),
-        declared_rate=throttled.rate_bytes_per_s if copies else 0,
+        rates=(throttled.rate_bytes_per_s,) if is_throttled else (),
+        declared_rate=throttled.rate_bytes_per_s if is_throttled else 0,
         approved_by=approved_by,
     )
     context.memory.forget_run()

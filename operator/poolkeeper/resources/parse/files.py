@@ -46,7 +46,10 @@ def _stamp_of_file(name: str) -> tuple[str | int, ...]:
 
 
 def real_path(path: str | Path) -> str:
-    """The path without links; as it is where the current folder is gone, and no path leads on."""
+    """The path without links; as it is where the current folder is gone, and no path leads on.
+
+    Links in a circle stay as they are, where `Path.resolve` raises.
+    """
     try:
         return os.path.realpath(path)
     except OSError:

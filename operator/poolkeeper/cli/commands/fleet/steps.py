@@ -15,6 +15,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.resources.checks import folder
+from poolkeeper.resources.parse.files import real_path
 from poolkeeper.resources.parse.quantities import positive_duration_s
 from poolkeeper.text import listed
 
@@ -81,12 +82,8 @@ class ReadingOptions:
 def refuse_among_manifests(out: Path | None, folders: Sequence[Path]) -> None:
     """Raise `Refused` for tables in a folder of manifests: pages of plans would be read as such."""
     for each in folders:
-        # The method of a path raises where links lead in a circle.
-        if (
-            out is not None
-            and os.path.isdir(each)
-            and Path(os.path.realpath(out)).is_relative_to(os.path.realpath(each))
-        ):
+        inside = out is not None and Path(real_path(out)).is_relative_to(real_path(each))
+        if inside and os.path.isdir(each):
             raise Refused(
                 f"{out}: lies in the manifests' folder {each}, which the next run would read"
                 " (expected --out outside of all -f)"

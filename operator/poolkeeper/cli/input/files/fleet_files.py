@@ -14,6 +14,7 @@ from threading import Lock
 
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.resources.parse.files import real_path
 from poolkeeper.ui.registry import File, FleetFiles
 
 KEEP_S = 30.0
@@ -61,10 +62,9 @@ def _from_folder(folder: Path, named: str, name: str) -> bytes | None:
         return None
     file = folder / name
     try:
-        # What leads out of the folder is no page of it. The methods of a path raise where links
-        # lead in a circle.
-        place = Path(os.path.realpath(file))
-        if not place.is_relative_to(os.path.realpath(folder)) or not os.path.isfile(file):
+        # What leads out of the folder is no page of it; a path's own method raises in a circle.
+        inside = Path(real_path(file)).is_relative_to(real_path(folder))
+        if not inside or not os.path.isfile(file):
             return None
         if file.stat().st_size > BYTES_MAX:
             raise Refused(f"{file}: is too large for a page")

@@ -26,7 +26,8 @@ from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import approval, cool_down, hand_over
 from poolkeeper.reconcile.known_answers import Question
 from poolkeeper.reconcile.observe.observation import Observation
-from poolkeeper.reconcile.plans.carry_out import DuePlan, carry_out
+from poolkeeper.reconcile.plans.carry_out import carry_out
+from poolkeeper.reconcile.plans.due_plan import DuePlan
 from poolkeeper.reconcile.plans.lawful_plans import enforce_rest, lawful
 from poolkeeper.text import named
 

@@ -6,7 +6,7 @@ from threading import Thread
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop as controller_loop
-from poolkeeper.controller.loops.loop import LoopConfig
+from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason

@@ -8,6 +8,7 @@ import pytest
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
+from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.resources.checks import folder
 from poolkeeper.telemetry.audit import AuditLog
@@ -54,7 +55,7 @@ def test_repair_mends_nothing_either(repair: Repair, tmp_path: Path) -> None:
 def test_a_loop_that_tries_again_does_nothing_either(
     declared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_pause", lambda config, seconds: None)
+    monkeypatch.setattr(loop, "_pause_after", lambda config, failures: None)
     tree = OurTree.plant({**OURS, **OF_RUN})
     before = nodes_of(tree)
     desired = folder.load((declared,)).desired("main")
@@ -68,7 +69,7 @@ def test_a_loop_that_tries_again_does_nothing_either(
 
     connections = ClusterConnections(tree.session, lambda: None)
     full = AuditLog.open("/dev/full")
-    loop.run_loop(loop.LoopConfig(connections, lambda: desired, report, wake, stop, emit=full.emit))
+    loop.run_loop(LoopConfig(connections, lambda: desired, report, wake, stop, emit=full.emit))
     full.close()
     assert all("the audit trail cannot be written" in str(each.error) for each in seen)
     assert nodes_of(tree) == before

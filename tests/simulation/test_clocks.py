@@ -11,6 +11,7 @@ import pytest
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
+from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.specs import Heal
 from poolkeeper.resources.checks import folder
@@ -50,7 +51,7 @@ def pass_over(tree: OurTree, declared: Path, passes: int = 3) -> list[Outcome]:
         wake.set()
 
     connections = ClusterConnections(tree.session, lambda: None)
-    loop.run_loop(loop.LoopConfig(connections, lambda: desired, report, wake, stop))
+    loop.run_loop(LoopConfig(connections, lambda: desired, report, wake, stop))
     return seen
 
 

@@ -16,6 +16,7 @@ from kazoo.security import make_digest_acl
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
+from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.errors import DamagedNode, Internal, NodeDamage
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome
@@ -168,7 +169,7 @@ def pass_once(tree: OurTree, desired: Desired) -> Outcome:
         wake.set()
 
     connections = ClusterConnections(tree.session, lambda: None)
-    loop.run_loop(loop.LoopConfig(connections, lambda: desired, report, wake, stop))
+    loop.run_loop(LoopConfig(connections, lambda: desired, report, wake, stop))
     return seen[0]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
+from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.controller.loops.news import RESYNC_S
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks import folder
@@ -31,7 +32,7 @@ class EndedBeforeClear(Event):
         super().clear()
 
 
-def waited_s(tree: OurTree, config: loop.LoopConfig, wake: EndedBeforeClear) -> float:
+def waited_s(tree: OurTree, config: LoopConfig, wake: EndedBeforeClear) -> float:
     """Run the loop until it ends; how long it took from when it was asked to."""
     asked_ms: list[int] = []
 
@@ -54,7 +55,7 @@ def test_a_loop_that_is_asked_to_end_as_a_pass_begins_waits_for_nothing_after_it
     desired = replace(desired, cluster=replace(desired.cluster, mode=mode))
     wake = EndedBeforeClear(number)
     connections = ClusterConnections(tree.session, lambda: None)
-    config = loop.LoopConfig(connections, lambda: desired, lambda outcome: None, wake)
+    config = LoopConfig(connections, lambda: desired, lambda outcome: None, wake)
     assert waited_s(tree, config, wake) < RESYNC_S / 2
 
 
@@ -63,7 +64,7 @@ def test_a_loop_that_waits_for_the_journal_ends_when_it_is_asked_to(declared: Pa
     other = tree.session()
     desired = folder.load((declared,)).desired("main")
     wake = EndedBeforeClear(1)
-    config = loop.LoopConfig(
+    config = LoopConfig(
         ClusterConnections(tree.session, lambda: None),
         lambda: desired,
         lambda outcome: None,

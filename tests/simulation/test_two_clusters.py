@@ -8,6 +8,7 @@ import pytest
 
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
+from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.errors import OtherCluster
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.specs import Mode
@@ -50,7 +51,7 @@ def test_the_next_session_of_a_loop_leads_to_the_cluster_of_the_first(
         return sessions.pop(0)
 
     first_session = sessions[0]
-    loop.run_loop(loop.LoopConfig(ClusterConnections(session), lambda: desired, report, wake, stop))
+    loop.run_loop(LoopConfig(ClusterConnections(session), lambda: desired, report, wake, stop))
     assert told[0].error is None
     assert isinstance(told[-1].error, OtherCluster) is not is_meant
     if not is_meant:

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller.loops import loop
+from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.controller.reporting.pass_assembly import assembly_of_pass, unchanged
 from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.settle_time import SettleTime
@@ -110,7 +111,7 @@ class ClusterLoop:
         self.leaving = False
         self._answer: RequestAnswer | None = None
         self._answered_s = 0.0
-        self._config = loop.LoopConfig(
+        self._config = LoopConfig(
             connections=self._connections(),
             desired=lambda: self.desired,
             report=self._report,

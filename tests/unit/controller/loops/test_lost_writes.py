@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.controller.loops.loop import ToldPass
+from poolkeeper.controller.loops.session_passes import ToldPass
 from poolkeeper.errors import Stale
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind

@@ -27,6 +27,7 @@ from poolkeeper.cli.output import left_alone, printing
 from poolkeeper.cli.output.runs import progress
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
+from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.errors import BrokersUnreachable, PoolkeeperError, Problem, Refused
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.desired import Desired
@@ -93,7 +94,7 @@ class ClusterThread:
     """
 
     desired: Desired
-    config: loop.LoopConfig
+    config: LoopConfig
     thread: Thread
     outcome: Outcome | None = None
     leaving: bool = False
@@ -257,7 +258,7 @@ class FolderWatch:
             except OSError as error:
                 self._lose_output(error)
 
-        config = loop.LoopConfig(
+        config = LoopConfig(
             connections=ClusterConnections(
                 lambda: cluster_reading.open_session(self._target(name, found.desired)),
                 lambda: self._brokers(name, found.desired),

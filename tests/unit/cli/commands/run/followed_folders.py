@@ -13,20 +13,20 @@ import manifests
 from poolkeeper.cli.commands.run import run_folder
 from poolkeeper.cli.commands.run.run_folder import FolderWatch
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.controller.loops import loop
+from poolkeeper.controller.loops.loop_config import LoopConfig
 
 
 class Loops:
     """The loops that a folder's threads would run, by cluster."""
 
     def __init__(self) -> None:
-        self.configs: list[loop.LoopConfig] = []
+        self.configs: list[LoopConfig] = []
 
-    def run(self, config: loop.LoopConfig) -> None:
+    def run(self, config: LoopConfig) -> None:
         self.configs.append(config)
         config.stop.wait(60)
 
-    def of(self, name: str) -> loop.LoopConfig:
+    def of(self, name: str) -> LoopConfig:
         return next(c for c in self.configs if c.desired().cluster.name == name)
 
 

@@ -17,6 +17,7 @@ from poolkeeper.cli.commands.run import run_folder
 from poolkeeper.cli.commands.run.run_folder import FolderWatch
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.controller.loops import loop
+from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.errors import BrokersUnreachable, PoolkeeperError
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
@@ -274,7 +275,7 @@ def test_work_goes_on_while_news_cannot_be_written(
 def test_where_a_pass_failed_by_a_bug_is_told(monkeypatch, tmp_path, capsys) -> None:
     ended = Event()
 
-    def fail(config: loop.LoopConfig) -> None:
+    def fail(config: LoopConfig) -> None:
         try:
             raise KeyError("a bug")
         except KeyError:

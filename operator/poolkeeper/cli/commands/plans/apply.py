@@ -7,7 +7,7 @@ approval is stored for the operator (`operator_approval`).
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
@@ -17,6 +17,7 @@ import click
 from poolkeeper import wording
 from poolkeeper.cli.commands.plans import operator_approval, plan_output, reviewed_plan
 from poolkeeper.cli.commands.plans import plan as planning_command
+from poolkeeper.cli.commands.plans.apply_result import ApplyResult, emit_document
 from poolkeeper.cli.commands.plans.operator_approval import ApprovalProgress
 from poolkeeper.cli.commands.plans.plan_output import Beside
 from poolkeeper.cli.input import confirmation, interrupts, options
@@ -24,7 +25,6 @@ from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_alone, left_undone, printing
-from poolkeeper.cli.output.left_undone import Undone
 from poolkeeper.cli.output.plans import plan_text
 from poolkeeper.cli.output.runs import progress, what_stays
 from poolkeeper.cluster_connections import ClusterConnections
@@ -38,7 +38,7 @@ from poolkeeper.errors import (
 from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -54,7 +54,6 @@ from poolkeeper.reconcile.observe.observation import Observation, observe_cluste
 from poolkeeper.reconcile.pass_memory import PendingPlan
 from poolkeeper.telemetry import audit as audit_trail
 from poolkeeper.telemetry.audit import AuditTrail, Emit
-from poolkeeper.text import count, cut
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.fencing import Holder
@@ -62,7 +61,6 @@ from poolkeeper.zk.journal import journal, pending_plan
 from poolkeeper.zk.journal.journal import JournalView
 
 OPERATOR = "run"
-UNDONE_MAX = 10
 _STAYING = (
     WaitReason.TOPIC_DAMAGED,
     WaitReason.ISR_OUTSIDE_REPLICAS,
@@ -283,7 +281,7 @@ def _report_no_changes(
         *damage,
     )
     if command.output == printing.JSON:
-        _result(plan, Outcome(State.CONVERGED, waits=(*waits, *staying)), undone)
+        emit_document(plan, Outcome(State.CONVERGED, waits=(*waits, *staying)), undone)
     else:
         waits = (*waits, *staying)
         plan_output.show(plan, command.desired, observed, command.output, Beside(waits=waits))
@@ -316,7 +314,7 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interru
 def _drive(
     command: ApplyOptions, plan: Plan, check: interrupts.Check, *, resumed: bool = False
 ) -> int:
-    given_up: list[Action] = []
+    did: list[Action] = []
     in_mid_run = resumed
     try:
         ends = what_stays.told_after_errors(lambda: in_mid_run)
@@ -324,7 +322,7 @@ def _drive(
 
             def keep(outcome: Outcome) -> None:
                 nonlocal in_mid_run
-                given_up.extend(outcome.did)
+                did.extend(outcome.did)
                 if outcome.progress is not None or outcome.did:  # a pass, not an outage
                     in_mid_run = outcome.in_mid_run
                 printer(outcome)
@@ -335,42 +333,9 @@ def _drive(
     except KeyboardInterrupt:
         printing.warn([what_stays.RUN_STAYS])
         raise
-    last = outcome.last_observation
-    unaccounted = () if last is None else last.unaccounted
-    throttled = tuple(w for w in unaccounted if w.reason is WaitReason.THROTTLES_UNACCOUNTED)
-    damage = left_undone.of_damage(unaccounted)
-    by_run, by_plan = left_undone.of_actions(given_up), left_undone.of_plan(plan)
-    if not any(action.kind is ActionKind.THROTTLES_STAY for action in given_up):
-        damage += left_undone.of_waits(left_undone.throttles_left(outcome))
-    damage += left_undone.of_waits(left_undone.deletions_left(outcome))
-    undone = (*by_run, *by_plan, *damage)
-    if command.output == printing.JSON:
-        _result(plan, replace(outcome, waits=(*outcome.waits, *throttled)), undone)
-    elif outcome.state is State.STOPPED:
-        printing.warn(["stopped before its end: `poolkeeper apply` plans what is left"])
-    elif undone:
-        told = [each.message for each in (*by_run, *damage)]
-        left = cut([*told, *map(left_undone.sentence, by_plan)], UNDONE_MAX, grouped=False)
-        printing.warn([f"not as declared: {each}" for each in left])
-        printing.emit(f"done, and {count(len(undone), 'thing')} left undone: {plan.hash}")
-    else:
-        printing.emit(f"done: {plan.hash}")
-    if command.output == printing.TEXT and throttled:
-        printing.warn(wording.sentences(throttled))
-    if outcome.state is State.STOPPED:
-        return 1
-    return left_undone.EXIT_CODE if undone else 0
-
-
-def _result(plan: Plan, outcome: Outcome, undone: Sequence[Undone]) -> None:
-    printing.emit_json(
-        {
-            "plan": plan.hash,
-            "state": outcome.state.value,
-            "waits": list(wording.sentences(outcome.waits)),
-            "undone": left_undone.as_data(undone),
-        }
-    )
+    result = ApplyResult.of(plan, outcome, did)
+    result.tell(command.output)
+    return result.exit_code
 
 
 def _stream(command: ApplyOptions) -> TextIO:

@@ -111,62 +111,74 @@ def show(
     beside: Beside = NOTHING_BESIDE,
 ) -> None:
     """Write a plan to standard output, with the remaining capacity of the pools after it."""
-    waits, foretold = beside.waits, beside.foretold
-    throttled = wording.sentences((*observed.orphans.waits(), *left_throttles.waits(observed.left)))
+    unowned = (*observed.orphans.waits(), *left_throttles.waits(observed.left))
+    notes = wording.sentences(unowned)
     if output in (REASSIGN_JSON, *PAGES):
-        printing.warn(throttled)
+        printing.warn(notes)
     if output == printing.JSON:
-        body = document(plan, desired, observed, beside)
-        if foretold is not None:
-            from poolkeeper.rehearsal.results import document as rehearsal_document
-
-            body["rehearsal"] = rehearsal_document.foretold(*foretold)
-        if beside.groups:
-            from poolkeeper.cli.output.plans import groups_table
-
-            body["groups"] = groups_table.as_data(beside.groups)
-        printing.emit_json(body)
+        _emit_document(plan, desired, observed, beside)
     elif output == REASSIGN_JSON:
         for file in plan_json.reassign_json(plan):
             printing.emit(compact(file))
     elif output in PAGES:
-        from poolkeeper.report import plan_report
-
-        section = None if foretold is None else _section(*foretold)
-        write = plan_report.plan_page if output == HTML else plan_report.plan_markdown
-        cluster, records = observed.cluster, observed.records
-        printing.emit(write(plan, desired, cluster, section, beside.groups, records=records))
+        _emit_page(plan, desired, observed, beside, output)
     else:
-        left = beside.capacities_after(plan, desired, observed)
-        sizes = UnknownSizes.of(plan, observed.cluster)
-        notes = (*throttled, str(sizes)) if sizes.unknown else throttled
-        if waits:
-            printing.emit(plan_text.blocked_text(waits, ink.of_output()) + "\n")
-        text = plan_text.render(
-            plan,
-            desired,
-            observed.cluster,
-            left,
-            ink.of_output(),
-            notes,
-            records=observed.records,
+        _emit_text(plan, desired, observed, beside, notes)
+
+
+def _emit_document(plan: Plan, desired: Desired, observed: Observation, beside: Beside) -> None:
+    body = document(plan, desired, observed, beside)
+    if beside.foretold is not None:
+        from poolkeeper.rehearsal.results import document as rehearsal_document
+
+        body["rehearsal"] = rehearsal_document.foretold(*beside.foretold)
+    if beside.groups:
+        from poolkeeper.cli.output.plans import groups_table
+
+        body["groups"] = groups_table.as_data(beside.groups)
+    printing.emit_json(body)
+
+
+def _emit_page(
+    plan: Plan, desired: Desired, observed: Observation, beside: Beside, output: str
+) -> None:
+    from poolkeeper.report import plan_report
+
+    section = None if beside.foretold is None else _section(*beside.foretold)
+    write = plan_report.plan_page if output == HTML else plan_report.plan_markdown
+    cluster, records = observed.cluster, observed.records
+    printing.emit(write(plan, desired, cluster, section, beside.groups, records=records))
+
+
+def _emit_text(
+    plan: Plan, desired: Desired, observed: Observation, beside: Beside, notes: tuple[str, ...]
+) -> None:
+    left = beside.capacities_after(plan, desired, observed)
+    sizes = UnknownSizes.of(plan, observed.cluster)
+    if sizes.unknown:
+        notes = (*notes, str(sizes))
+    if beside.waits:
+        printing.emit(plan_text.blocked_text(beside.waits, ink.of_output()) + "\n")
+    records = observed.records
+    text = plan_text.render(
+        plan, desired, observed.cluster, left, ink.of_output(), notes, records=records
+    )
+    printing.emit(text)
+    if beside.groups:
+        from poolkeeper.cli.output.plans import groups_table
+
+        table = groups_table.lines(beside.groups, ink.of_output())
+        printing.emit("\n" + "\n".join(table))
+    if beside.foretold is not None:
+        from poolkeeper.rehearsal.results import foretelling
+
+        printing.emit("\n" + "\n".join(foretelling.forecast_lines(*beside.foretold)))
+    if beside.balance_waits_until_ms is not None:
+        until = moment(beside.balance_waits_until_ms)
+        printing.emit(
+            f"\nUntil {until} a loop leaves out what is for balance alone"
+            " (spec.balancing.coolDown)."
         )
-        printing.emit(text)
-        if beside.groups:
-            from poolkeeper.cli.output.plans import groups_table
-
-            table = groups_table.lines(beside.groups, ink.of_output())
-            printing.emit("\n" + "\n".join(table))
-        if foretold is not None:
-            from poolkeeper.rehearsal.results import foretelling
-
-            printing.emit("\n" + "\n".join(foretelling.forecast_lines(*foretold)))
-        if beside.balance_waits_until_ms is not None:
-            until = moment(beside.balance_waits_until_ms)
-            printing.emit(
-                f"\nUntil {until} a loop leaves out what is for balance alone"
-                " (spec.balancing.coolDown)."
-            )
 
 
 def _section(rehearsal: "Rehearsal", worst: "Rehearsal | None") -> "Section":

@@ -69,6 +69,11 @@ def test_views_of_a_folder_that_would_be_a_pattern_are_refused(name, fleet: Path
             id="snapshots-of-a-file",
         ),
         pytest.param(
+            ["snapshot", "-f", "manifests", "--out", "o", "--snapshots", "/dev/null"],
+            "/dev/null: is a file (expected a folder)",
+            id="snapshots-of-a-device",
+        ),
+        pytest.param(
             ["plan", "--out", "manifests/all.yaml"],
             "manifests/all.yaml: is a file (expected a folder)",
             id="tables-in-a-file",

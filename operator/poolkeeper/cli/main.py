@@ -247,11 +247,11 @@ def _refuse_empty_values(words: Sequence[str]) -> None:
         if word == "--":
             return
         is_joined = word.startswith("--") and word.find("=") == len(word) - 1
-        if is_joined or (not word and before.startswith("-")):
-            option = word[:-1] if is_joined else before
-            raise click.UsageError(
-                f"{option} has an empty value (expected one; is a variable of the shell not set?)"
-            )
+        if word and not is_joined:
+            continue
+        option = word[:-1] if is_joined else before
+        what = f"{option} has an empty value" if option.startswith("-") else "an argument is empty"
+        raise click.UsageError(f"{what} (expected one; is a variable of the shell not set?)")
 
 
 def _usage(error: click.ClickException) -> str:

@@ -114,6 +114,12 @@ def test_an_empty_value_is_refused(capsys, words, option):
     assert run(capsys, *words) == (1, "", said)
 
 
+@pytest.mark.parametrize("words", [["fleet", "show", ""], ["why", ""], [""], ["show", "a", ""]])
+def test_an_empty_argument_is_refused(capsys, words):
+    said = "an argument is empty (expected one; is a variable of the shell not set?)\n"
+    assert run(capsys, *words) == (1, "", said)
+
+
 def test_empty_words_that_are_no_values_are_left_to_the_command(capsys):
     code, _, err = run(capsys, "version", "--", "--output", "")
     assert code == 1

@@ -91,10 +91,10 @@ def refuse_among_manifests(out: Path | None, folders: Sequence[Path]) -> None:
 
 
 def require_folder(where: str) -> None:
-    """Raise `Refused` for a file of this machine where a folder is expected."""
+    """Raise `Refused` for a file, a device or a pipe of this machine where a folder is expected."""
     filesystems = snapshot_files.fleet("lake.filesystems")
     path = filesystems.local_path(filesystems.root_of(where))
-    if path is not None and os.path.isfile(path):
+    if path is not None and os.path.exists(path) and not os.path.isdir(path):
         raise Refused(f"{where}: is a file (expected a folder)")
 
 

@@ -123,6 +123,31 @@ def test_what_is_approved_is_taken_over_and_nothing_else(kafka: str) -> None:
     assert [cluster.exists(f"/brokers/topics/{name}") for name in HERE] == [True, False, False]
 
 
+def test_a_config_that_is_set_keeps_how_its_topic_was_come_by() -> None:
+    """What two namespaces were promised goes to the one that is left, without a second question."""
+    cluster = made(names=("audit", "orders"))
+    rival = named("audit", "bank/audit")
+    both = wanted(*GRASPING.topics[1:], rival)
+    hashes = requests(work(cluster, both))
+    executor = work(cluster, both, *hashes.values())
+    assert requests(executor).keys() == {"evil", "bank"}, "neither gets what both were promised"
+    assert owner_of(cluster, "orders") == "evil/orders"
+    assert cluster.read("/config/topics/orders")["config"] == {"retention.ms": "1"}
+    assert cluster.read("/poolkeeper/records/topics/orders")["adoption"] == hashes["evil"]
+    work(cluster, wanted(*GRASPING.topics[1:]), *hashes.values())
+    assert owner_of(cluster, "audit") == "evil/audit"
+
+
+def test_a_topic_with_another_owner_was_not_come_by_as_the_one_before() -> None:
+    cluster = made(names=("orders",))
+    own = wanted(named("orders", "shop/orders"))
+    work(cluster, own, requests(work(cluster, own))["shop"])
+    renamed = replace(own.topics[0], name="renamed", config={"retention.ms": "2"})
+    work(cluster, wanted(renamed))
+    record = cluster.read("/poolkeeper/records/topics/orders")
+    assert (record["owner"], record.get("adoption")) == ("shop/renamed", None)
+
+
 @pytest.mark.parametrize("policy", UnmanagedTopics)
 def test_a_topic_that_is_asked_for_lives_where_it_would_without(policy: UnmanagedTopics) -> None:
     cluster, other = made(), made()

@@ -110,7 +110,7 @@ def _write(
         return stray_logs.endangered_by_step(step, cluster, owned)
 
     decision = steps.decide(due, cluster, hold)
-    return write_steps(context, owned, cluster, decision)
+    return write_steps(context, owned, observed, decision)
 
 
 def _moving_topics(running: Plan, observed: Observation) -> set[str]:

@@ -24,6 +24,7 @@ from poolkeeper.reconcile.act import (
 )
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.steps import WriteSteps, action_of, records_for
+from poolkeeper.reconcile.observe.observation import Observation
 
 TOGETHER_MAX = 100
 """Creations and configs that are sent without waiting for each other's answers."""
@@ -32,7 +33,7 @@ TOGETHER_MAX = 100
 def write_steps(
     context: PassContext,
     desired: Desired,
-    cluster: Cluster,
+    observed: Observation,
     decision: WriteSteps,
     *,
     by_person: bool = False,
@@ -43,11 +44,13 @@ def write_steps(
     be, and the error is raised, but for a topic's node that we may not write: that is remembered,
     and told in the end. A config that is refused is left out of both.
     """
-    due, refused = unwritable_configs.judge_steps(context, desired, cluster, decision.steps)
+    due, refused = unwritable_configs.judge_steps(
+        context, desired, observed.cluster, decision.steps
+    )
     did: list[Action] = []
     waits = [*decision.waits, *(() if by_person else refused)]
     for together in _together(due, 1 if by_person else TOGETHER_MAX):
-        errors = _write_together(context, desired, cluster, together)
+        errors = _write_together(context, desired, observed, together)
         for step, error in zip(together, errors, strict=True):
             if error is None:
                 did.append(action_of(step))
@@ -86,15 +89,15 @@ def _together(due: Iterable[Step], most: int) -> Iterator[list[Step]]:
 
 
 def _write_together(
-    context: PassContext, desired: Desired, cluster: Cluster, together: Sequence[Step]
+    context: PassContext, desired: Desired, observed: Observation, together: Sequence[Step]
 ) -> Sequence[WhyUnwritten | None]:
     """Write a list of `_together`; return of each step why it was not written, or None."""
     of_topics = [each for each in together if isinstance(each, CreateTopic | SetConfig)]
     if of_topics:
-        records = records_for(desired, cluster, of_topics)
+        records = records_for(desired, observed, of_topics)
         return context.access.write_topics(list(zip(of_topics, records, strict=True)))
     try:
-        _write_step(context, cluster, desired, together[0])
+        _write_step(context, observed.cluster, desired, together[0])
     except (Refused, Stale, Forbidden) as error:
         return [error]
     return [None]

@@ -161,36 +161,36 @@ def action_of(step: Step) -> Action:
 
 
 def records_for(
-    desired: Desired, cluster: Cluster, written: Iterable[CreateTopic | SetConfig]
+    desired: Desired, observed: Observation, written: Iterable[CreateTopic | SetConfig]
 ) -> list[TopicRecord | None]:
     """Return the ownership record of each step's topic once the step is written.
 
     That of a new topic names no identity yet: the next pass adds it.
     """
+    topics, before = observed.cluster.topics, observed.records.topics
     specs: dict[str, TopicSpec] = {}
     for spec in desired.topics:
         specs.setdefault(spec.topic, spec)
     return [
         None
         if (declared := specs.get(step.topic)) is None
-        else _record_of(declared, cluster.topics.get(step.topic))
+        else _record_of(declared, topics.get(step.topic), before.get(step.topic))
         for step in written
     ]
 
 
-def _record_of(spec: TopicSpec, topic: Topic | None) -> TopicRecord:
+def _record_of(spec: TopicSpec, topic: Topic | None, before: TopicRecord | None) -> TopicRecord:
+    """The record of a topic that is as declared; the same owner keeps how it came by the topic.
+
+    `topic`: None for one that is new. `before`: what is recorded under its name.
+    """
     keys = tuple(sorted(spec.config))
     if topic is None:
         return TopicRecord(spec.owner, keys, spec.deletion_policy)
-    return TopicRecord(spec.owner, keys, spec.deletion_policy, topic.topic_id, topic.created_zxid)
-
-
-def _record_like(before: TopicRecord | None, spec: TopicSpec, topic: Topic) -> TopicRecord:
-    """The record of a topic that is as declared; the same owner keeps how it came by the topic."""
-    record = _record_of(spec, topic)
-    if before is None or before.owner != spec.owner or not before.is_of(topic):
-        return record
-    return replace(record, adoption=before.adoption)
+    kept = before is not None and before.owner == spec.owner and before.is_of(topic)
+    adopted = before.adoption if before is not None and kept else None
+    identity = topic.topic_id, topic.created_zxid
+    return TopicRecord(spec.owner, keys, spec.deletion_policy, *identity, adopted)
 
 
 def _released(desired: Desired, records: Records) -> dict[str, TopicRecord]:
@@ -226,7 +226,7 @@ def owners_to_record(
         if topic is None:
             continue
         if spec.topic not in unsettled:
-            wanted[spec.topic] = _record_like(before, spec, topic)
+            wanted[spec.topic] = _record_of(spec, topic, before)
         elif before is not None and before.owner == spec.owner and before.is_of(topic):
             noted = wanted.get(spec.topic, before)
             wanted[spec.topic] = replace(noted, deletion_policy=spec.deletion_policy)

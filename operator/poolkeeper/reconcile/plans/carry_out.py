@@ -62,7 +62,7 @@ def carry_out(context: PassContext, due: DuePlan, observed: Observation) -> Outc
         rest = _do_rest(context, due, observed, Result())
         if rest.state is State.PROGRESSED:
             return rest
-    result = _do_early(context, due, observed.cluster)
+    result = _do_early(context, due, observed)
     memory.wrote_early = bool(result.did)
     if result.did:
         return Outcome(State.PROGRESSED, result.did, result.waits, plan)
@@ -84,7 +84,7 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
         unknown = tuple(_waits_for_copies(plan, cluster))
         if unknown:
             return Outcome(State.WAITING, waits=(*early.waits, *unknown), plan=plan)
-        return do_late(context, due, cluster, early + Result(waits=left))
+        return do_late(context, due, observed, early + Result(waits=left))
     if unseen := _unseen(plan, cluster):
         return Outcome(State.WAITING, waits=(*early.waits, *unseen), plan=plan)
     try:
@@ -99,7 +99,7 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
         return Outcome(State.WAITING, waits=(*early.waits, *decision.waits), plan=plan)
     stay = _unlimited(context, plan, desired, cluster, [n for n in pending if n not in held])
     if stay is not None:
-        return do_late(context, due, cluster, early + Result(waits=left), stay)
+        return do_late(context, due, observed, early + Result(waits=left), stay)
     approved_by = approver(authority, plan, context.trail, by_person=due.by_person)
     return begin_run(context, desired, plan, observed, approved_by)
 
@@ -140,8 +140,9 @@ def _unseen(plan: Plan, cluster: Cluster) -> tuple[Wait, ...]:
     return waits_for_nodes(plan.moves, progress, cluster) if left == {MoveState.UNREADABLE} else ()
 
 
-def _do_early(context: PassContext, due: DuePlan, cluster: Cluster) -> Result:
+def _do_early(context: PassContext, due: DuePlan, observed: Observation) -> Result:
     """Write the early steps."""
+    cluster = observed.cluster
     covered = due.authority.covers(due.plan)
 
     def hold(step: Step) -> Wait | None:
@@ -151,7 +152,7 @@ def _do_early(context: PassContext, due: DuePlan, cluster: Cluster) -> Result:
         return stray_logs.endangered_by_step(step, cluster, due.desired)
 
     early = steps.decide(steps.early_steps(due.plan), cluster, hold)
-    return write_steps(context, due.desired, cluster, early, by_person=due.by_person)
+    return write_steps(context, due.desired, observed, early, by_person=due.by_person)
 
 
 def _waits_for_copies(plan: Plan, cluster: Cluster) -> Iterator[Wait]:

@@ -32,13 +32,14 @@ from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import steps
+from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.reconcile.plans.due_plan import DuePlan
 
 
 def do_late(
     context: PassContext,
     due: DuePlan,
-    cluster: Cluster,
+    observed: Observation,
     early: Result,
     stay: Unlimited | None = None,
 ) -> Outcome:
@@ -47,7 +48,8 @@ def do_late(
     `early`: what came of the early steps.
     `stay`: what is left to be moved and cannot be, and why.
     """
-    result = early + _written(context, due, cluster)
+    cluster = observed.cluster
+    result = early + _written(context, due, observed)
     waits = tuple(dict.fromkeys(result.waits))
     if result.did:
         return Outcome(State.PROGRESSED, result.did, waits, due.plan)
@@ -58,8 +60,9 @@ def do_late(
     return Outcome(_state(waits), _given_up(due.plan, cluster), waits, due.plan)
 
 
-def _written(context: PassContext, due: DuePlan, cluster: Cluster) -> Result:
+def _written(context: PassContext, due: DuePlan, observed: Observation) -> Result:
     """Write the late steps that are due and that nothing holds."""
+    cluster = observed.cluster
     plan, memory, now_ms = due.plan, context.memory, context.now_ms()
     memory.note_electing(electing=cluster.electing, now_ms=now_ms)
     memory.elections &= steps.due_elections(plan, cluster)
@@ -70,7 +73,7 @@ def _written(context: PassContext, due: DuePlan, cluster: Cluster) -> Result:
         memory.elections,
         elections_ignored=steps.is_election_ignored(memory.electing_since_ms, now_ms),
     )
-    result = write_steps(context, due.desired, cluster, late, by_person=due.by_person)
+    result = write_steps(context, due.desired, observed, late, by_person=due.by_person)
     if has(result.waits, WaitReason.ELECTION_IGNORED) and due.authority.steps:
         result += stall_recovery.recover_elections(context, due.desired)
     return result

@@ -20,6 +20,7 @@ from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.sandbox import Sandbox
+from poolkeeper.zk.cluster_access import ZooKeeperAccess
 from poolkeeper.zk.throttle_entities import unwritable
 from real.support import (
     MIB,
@@ -249,6 +250,47 @@ def test_a_broker_that_may_not_be_throttled_moves_nothing_between_its_directorie
     assert undone() == set()
     assert directory() != source
     assert_nothing_left(sandbox, own, lone)
+
+
+@pytest.mark.parametrize("looked", [False, True], ids=["before-its-request", "with-its-request"])
+@pytest.mark.parametrize("pair", ["3.9.2", *soak("2.8.2")], indirect=True)
+def test_a_config_that_no_broker_can_load_holds_its_own_moves_alone(pair, looked, monkeypatch):
+    """`looked`: it is written after the pass that makes the request has looked at the configs."""
+    sandbox, own, other = pair
+    wanted = desired(own, other, execution=LIMITED)
+    moves = [move(sandbox, name, 0, (1, 2), (3, 2)) for name in (other, own)]
+    plan, outcomes = plan_of(wanted, sandbox, moves=moves), []
+    request_stage = ZooKeeperAccess.request_stage
+
+    def spoil() -> None:
+        with kazoo(sandbox.connect) as zookeeper:
+            live = body(zookeeper, f"/config/topics/{own}").get("config", {})
+            configure(zookeeper, f"topics/{own}", {**live, "retention.ms": "a week"})
+
+    def spoil_and_request(*stage: object) -> object:
+        monkeypatch.undo()
+        spoil()
+        return request_stage(*stage)
+
+    def watch(outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        if not looked and any(a.kind is ActionKind.RUN_BEGUN for a in outcome.did):
+            spoil()
+
+    if looked:
+        monkeypatch.setattr(ZooKeeperAccess, "request_stage", spoil_and_request)
+    assert drive(asking_brokers(sandbox), wanted, plan, watch).state is State.CONVERGED
+    did = [action for outcome in outcomes for action in outcome.did]
+    left = {(a.topic, a.partitions) for a in did if a.kind is ActionKind.CONFIG_UNLOADABLE}
+    assert left == {(own, (TopicPartition(own, 0),))}
+    assert any(a.kind is ActionKind.MOVES_CANCELLED for a in did) == looked
+    assert [assignment(sandbox, name) for name in (own, other)] == [[(1, 2)], [(3, 2)]]
+    with kazoo(sandbox.connect) as zookeeper:
+        configure(zookeeper, f"topics/{own}", {})
+    rest = plan_of(wanted, sandbox, moves=[each for each in moves if each.topic == own])
+    drive(asking_brokers(sandbox), wanted, rest, ignore)
+    assert assignment(sandbox, own) == [(3, 2)]
+    assert_nothing_left(sandbox, own, other)
 
 
 @pytest.mark.parametrize("pair", VERSIONS, indirect=True)

@@ -155,6 +155,10 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         " what is left"
     ),
     _A.MOVES_UNLIMITED: _unlimited,
+    _A.CONFIG_UNLOADABLE: lambda action: (
+        f"left as they are: no broker makes replicas of {few_of(action.partitions)} with the config"
+        f" of topic {action.topic}; `poolkeeper plan` says why"
+    ),
     _A.MOVES_LEFT_TO_KRAFT: lambda action: (
         f"left as they are: {few_of(action.partitions)} {were(action.partitions)} being moved, and"
         " the KRaft controller goes on with that: `kafka-reassign-partitions --list` shows it"

@@ -139,6 +139,10 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
         " right first, as it would not start with it; else restart it, as it ignores what the"
         " controller tells it"
     ),
+    _R.CONFIG_UNLOADABLE: lambda wait: (
+        f"no broker can load the config of topic {wait.topic}, and so none makes a replica of it"
+        f" ({wait.detail}): set it right with kafka-configs, before a broker restarts"
+    ),
     _R.COPY_STANDS_STILL: lambda wait: (
         f"broker {joined(wait.brokers)} is live and copies nothing of {few_of(wait.partitions)}: if"
         " its log tells of another topic id, what it has there is of an earlier topic of this name:"

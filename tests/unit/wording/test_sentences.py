@@ -224,6 +224,7 @@ def actions(kind: ActionKind) -> list[Action]:
             Action(A.MOVES_UNLIMITED, broker=3, partitions=T[:1]),
             Action(A.MOVES_UNLIMITED, partitions=T[:1]),
         ],
+        A.CONFIG_UNLOADABLE: [Action(A.CONFIG_UNLOADABLE, topic="t", partitions=T[:1])],
         A.STAGE_REQUESTED: [Action(A.STAGE_REQUESTED, stage=2, count=2, attempt=2)],
         A.ADD_PARTITIONS: [Action(A.ADD_PARTITIONS, topic="t", count=1)],
         A.MOVE_LOG_DIRS: [Action(A.MOVE_LOG_DIRS, count=1)],

@@ -23,6 +23,7 @@ _LEFT = frozenset(
         ActionKind.TOPIC_GONE,
         ActionKind.MOVES_UNSEEN,
         ActionKind.MOVES_UNLIMITED,
+        ActionKind.CONFIG_UNLOADABLE,
         ActionKind.MOVES_LEFT_TO_KRAFT,
         ActionKind.LOG_DIR_MOVES_GIVEN_UP,
         ActionKind.THROTTLES_STAY,

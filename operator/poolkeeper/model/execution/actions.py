@@ -74,6 +74,8 @@ class ActionKind(StrEnum):
 
     MOVES_UNLIMITED = "MovesUnlimited"
     """No throttle can limit moves of `partitions`, by `topic`, `broker` or the rate: they stay."""
+    CONFIG_UNLOADABLE = "ConfigUnloadable"
+    """No broker can load the config of `topic`: moves of `partitions` stay."""
 
     LEFT_TO_OTHERS = "LeftToOthers"
     """Others moved or deleted `partitions` of a plan that is otherwise done."""

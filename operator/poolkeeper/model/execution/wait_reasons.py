@@ -247,6 +247,8 @@ class WaitReason(StrEnum):
 
     COPY_NOT_BEGUN = "CopyNotBegun"
     """A live broker has had no log of `partitions` since long after it was to copy them."""
+    CONFIG_UNLOADABLE = "ConfigUnloadable"
+    """No broker can load the config of `topic` (`detail`), and so none makes a replica of it."""
     COPY_STANDS_STILL = "CopyStandsStill"
     """Live `brokers` have logs of `partitions` that do not grow, and copy nothing else."""
     LEADER_UNAWARE = "LeaderUnaware"

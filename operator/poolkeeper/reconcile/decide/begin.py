@@ -12,11 +12,12 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.planning.run_state.throttling.unlimited_moves import (
-    Unlimited,
+    StayingMoves,
     unlimited,
     unlimited_copies,
 )
 from poolkeeper.reconcile.authority import Authority
+from poolkeeper.reconcile.decide import unloadable_configs
 from poolkeeper.reconcile.decide.decisions import BeginRun, DoNothing
 
 
@@ -49,19 +50,25 @@ def waits_before_run(
     return gates.at_this_time(desired, cluster, now_ms)
 
 
-def unlimited_at_begin(
+def staying_at_begin(
     plan: Plan,
     left: Iterable[int],
     copies: Iterable[int],
     desired: Desired,
     cluster: Cluster,
     unwritable: Mapping[str | int, UnreadableConfig],
-) -> Unlimited:
-    """Return what no throttle can limit as declared, of the moves `left` and of `copies`."""
+) -> StayingMoves:
+    """Return what would stay, of the moves `left` and of `copies`.
+
+    No throttle can limit it as declared, or no broker can load the config of its topic.
+    """
+    left = tuple(left)
+    unloadable = unloadable_configs.unloadable(plan.moves, left, cluster, desired)
     throttle = desired.cluster.execution.throttle
     if throttle.mode is ThrottleMode.NONE:
-        return Unlimited()
-    return Unlimited(
-        unlimited(plan.moves, left, cluster, throttle.rate_bytes_per_s, unwritable),
+        return StayingMoves(unloadable)
+    rate = throttle.rate_bytes_per_s
+    return StayingMoves(
+        {**unlimited(plan.moves, left, cluster, rate, unwritable), **unloadable},
         unlimited_copies(copies_of(plan), copies, unwritable),
     )

@@ -1,8 +1,9 @@
 """Which moves of the request in flight shall be cancelled, and what each of them lacks for it.
 
 A move is a candidate if a person wants its stage back, if one of its targets is dead and given up,
-or if nobody who holds its list in sync comes back. It is wanted if nothing of its origin is
-missing. A topic that somebody deletes has no candidates. `cancel` tells why, and does the rest.
+if nobody who holds its list in sync comes back, or if no broker can begin it with the config of its
+topic. It is wanted if nothing of its origin is missing. A topic that somebody deletes has no
+candidates. `cancel` tells why, and does the rest.
 """
 
 from collections.abc import Collection
@@ -12,6 +13,7 @@ from poolkeeper.model.execution.runs import Ending
 from poolkeeper.model.specs import Mode
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.returns import ReturnState, lacks_origin, partition_of
+from poolkeeper.reconcile.decide import unloadable_configs
 from poolkeeper.reconcile.decide.decisions import RunSituation
 
 
@@ -88,10 +90,12 @@ def candidates(at: RunSituation) -> list[tuple[int, int]]:
     ]
     if _rolls_back(at):
         return outward
+    unloadable = unloadable_configs.never_begun(at)
     return [
         (m, index)
         for m, index in outward
         if m in at.run.returning
+        or m in unloadable
         or _are_targets_given_up(at, m, index)
         or _are_sources_given_up(at, m, index)
     ]

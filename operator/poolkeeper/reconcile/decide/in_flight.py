@@ -21,7 +21,7 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
 )
 from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.planning.run_state.throttling import throttles
-from poolkeeper.reconcile.decide import cancel, throttle_rate
+from poolkeeper.reconcile.decide import cancel, throttle_rate, unloadable_configs
 from poolkeeper.reconcile.decide.decisions import (
     MissingInput,
     RunSituation,
@@ -51,6 +51,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
         *cancel.waits(at),
         *gates.hanging(step, view.progress, view.cluster),
         *disks.waits_in_flight(step, view.progress, view.cluster, view.disks),
+        *dict.fromkeys(unloadable_configs.never_begun(at).values()),
         *gates.controller(view.cluster),
         *gates.disagreements(view.cluster),
         *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),

@@ -14,7 +14,8 @@
 Which moves are done is read from the live cluster in every pass, never from the record. A partition
 that somebody else reassigned is left alone and reported. A move whose topic is gone counts as done.
 One whose topic cannot be read is held: others go on, and the run does not end without a person.
-One that no throttle can limit is held as well, and the run ends without it (`unlimited_moves`).
+One that no throttle can limit is held as well, and the run ends without it (`unlimited_moves`). So
+is one of a topic whose config no broker can load (`unloadable_configs`).
 
 A run ends early if a person stopped it, or cancelled moves of it with another tool, or if it is
 replaced because the declared state changed, or the brokers that are live have, so that no stage of
@@ -61,6 +62,7 @@ from poolkeeper.reconcile.decide import (
     in_flight,
     log_dir_moves,
     throttle_rate,
+    unloadable_configs,
 )
 from poolkeeper.reconcile.decide.decisions import (
     WAITS_MAX,
@@ -304,7 +306,7 @@ def _given_up(at: RunSituation) -> tuple[Action, ...]:
     progress = at.view.progress
     left = [m for m, p in enumerate(progress) if p.state not in ENDED_STATES]
     sized = at.view.cluster_with_sizes or at.view.cluster
-    stay = _unlimited(at, left, sized)
+    stay = _staying(at, left, sized)
     if len(stay) < len(left) or waits_for_copies(at.plan.moves, progress, at.view.cluster):
         return ()
     return unlimited_moves.given_up(at.plan.moves, stay)
@@ -315,14 +317,24 @@ def held_moves(
 ) -> dict[int, tuple[Wait, ...]]:
     """Return the moves whose next step must not begin.
 
-    They wait for what their new brokers say of their logs, or no throttle can limit them.
+    They wait for what their new brokers say of their logs, or they stay (`_staying`).
     `places`: where each move is, None for one that does not go on; `cluster` has sizes.
     """
     failed = disks.failed_targets(at.plan.moves, places, cluster)
     larger = stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
     left = [m for m, place in enumerate(places) if place is not None]
-    stay = {m: (wait,) for m, wait in _unlimited(at, left, cluster).items()}
+    stay = {m: (wait,) for m, wait in _staying(at, left, cluster).items()}
     return {**failed, **larger, **stay}
+
+
+def _staying(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[int, Wait]:
+    """Return the moves, of those `left`, that the run ends without unless something is mended.
+
+    No throttle can limit them, or no broker can load the config of their topic.
+    """
+    pending = [m for m in left if at.view.progress[m].state is MoveState.PENDING]
+    unloadable = unloadable_configs.unloadable(at.plan.moves, pending, cluster, at.desired)
+    return {**_unlimited(at, pending, cluster), **unloadable}
 
 
 def _unlimited(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[int, Wait]:

@@ -37,7 +37,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     waits_for_nodes,
 )
 from poolkeeper.planning.run_state.throttling import throttles
-from poolkeeper.planning.run_state.throttling.unlimited_moves import Unlimited
+from poolkeeper.planning.run_state.throttling.unlimited_moves import StayingMoves
 from poolkeeper.reconcile.act.run import begin_run
 from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.authority import approver
@@ -97,16 +97,16 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
     )
     if isinstance(decision, DoNothing):
         return Outcome(State.WAITING, waits=(*early.waits, *decision.waits), plan=plan)
-    stay = _unlimited(context, plan, desired, cluster, [n for n in pending if n not in held])
+    stay = _staying(context, plan, desired, cluster, [n for n in pending if n not in held])
     if stay is not None:
         return do_late(context, due, observed, early + Result(waits=left), stay)
     approved_by = approver(authority, plan, context.trail, by_person=due.by_person)
     return begin_run(context, desired, plan, observed, approved_by)
 
 
-def _unlimited(
+def _staying(
     context: PassContext, plan: Plan, desired: Desired, cluster: Cluster, copies: Sequence[int]
-) -> Unlimited | None:
+) -> StayingMoves | None:
     """Return what stays, and why, if that is all that is left; else None.
 
     `copies`: the moves between log directories that are left.
@@ -120,10 +120,10 @@ def _unlimited(
     brokers = sorted({*throttles.brokers_of(moves), *(steps[n].broker for n in copies)})
     limited = desired.cluster.execution.throttle.mode is not ThrottleMode.NONE
     old = now_ms - memory.unwritable_ms >= ASK_AGAIN_MS
-    stay = begin.unlimited_at_begin(plan, left, copies, desired, cluster, memory.unwritable)
+    stay = begin.staying_at_begin(plan, left, copies, desired, cluster, memory.unwritable)
     if limited and (old or len(stay) < len(left) + len(copies)):
         memory.unwritable, memory.unwritable_ms = context.access.unlimited(topics, brokers), now_ms
-        stay = begin.unlimited_at_begin(plan, left, copies, desired, cluster, memory.unwritable)
+        stay = begin.staying_at_begin(plan, left, copies, desired, cluster, memory.unwritable)
     return stay if stay and len(stay) == len(left) + len(copies) else None
 
 

@@ -27,7 +27,7 @@ from poolkeeper.planning.run_state.gates import stray_logs
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
 from poolkeeper.planning.run_state.progress.step_progress import StepState
-from poolkeeper.planning.run_state.throttling.unlimited_moves import Unlimited
+from poolkeeper.planning.run_state.throttling.unlimited_moves import StayingMoves
 from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.context import PassContext
@@ -41,7 +41,7 @@ def do_late(
     due: DuePlan,
     observed: Observation,
     early: Result,
-    stay: Unlimited | None = None,
+    stay: StayingMoves | None = None,
 ) -> Outcome:
     """Write the late steps, and report whether everything is done.
 
@@ -113,7 +113,7 @@ def _end_of_persons_plan(
     due: DuePlan,
     cluster: Cluster,
     waits: tuple[Wait, ...],
-    stay: Unlimited | None,
+    stay: StayingMoves | None,
 ) -> Outcome:
     """Tell what is awaited of the plan of a person, and what ends without it."""
     plan = due.plan

@@ -35,6 +35,7 @@ _WARNINGS = frozenset(
         *(_A.CONTROLLER_WOKEN, _A.CONTROLLER_FAILOVER, _A.ORPHANED_MOVES_FINISHED),
         *(_A.UNCLEAN_ELECTION, _A.LOG_DIR_MOVES_GIVEN_UP, _A.MOVES_UNLIMITED, _A.THROTTLES_STAY),
         *(_A.MOVES_LEFT_TO_KRAFT, _A.THROTTLES_LEFT_TO_KRAFT, _A.COPIES_UNTHROTTLED),
+        _A.CONFIG_UNLOADABLE,
     )
 )
 """What was done about something that went wrong, or that somebody else did."""

@@ -9,9 +9,9 @@ from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Throttle, ThrottleMode, Window
-from poolkeeper.planning.run_state.throttling.unlimited_moves import Unlimited
+from poolkeeper.planning.run_state.throttling.unlimited_moves import StayingMoves
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.decide.begin import decide_begin, unlimited_at_begin
+from poolkeeper.reconcile.decide.begin import decide_begin, staying_at_begin
 from poolkeeper.reconcile.decide.decisions import BeginRun, ComputeStage, DoNothing
 from poolkeeper.reconcile.decide.run import decide
 from unit.reconcile.situations import (
@@ -87,11 +87,11 @@ def test_moves_that_could_never_catch_up_stay_and_say_their_numbers():
     slow = desired(throttle=Throttle(ThrottleMode.FIXED, 100))
     assert decide_begin(PLAN, slow, ALL, seen, NOW_MS, stopped=False) == BeginRun()
     left = range(len(PLAN.moves))
-    ((m, wait),) = unlimited_at_begin(PLAN, left, (), slow, seen, {}).moves.items()
+    ((m, wait),) = staying_at_begin(PLAN, left, (), slow, seen, {}).moves.items()
     assert PLAN.moves[m].name == T0
     assert wait.refusal.reason is RefusalReason.THROTTLE_TOO_LOW
     assert wait.refusal.facts == (HopelessMove(T0, 200.0, 100),)
-    assert unlimited_at_begin(PLAN, left, (), desired(), seen, {}) == Unlimited()
+    assert staying_at_begin(PLAN, left, (), desired(), seen, {}) == StayingMoves()
 
 
 def test_a_request_of_others_closes_the_gate_also_for_what_the_run_would_request_next():

@@ -6,13 +6,16 @@ import pytest
 
 from builders import pool_spec, topic_spec
 from poolkeeper.model.execution.runs import Ending, StopRequest
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.topology import Controller
+from poolkeeper.planning.run_state.gates.disks import NOT_BEGUN_MS, TargetDisks
 from poolkeeper.planning.run_state.reassignments.stalls import (
     FAILED_OVER,
     IGNORED_PAUSE_MS,
     STALL_MS,
 )
+from poolkeeper.reconcile.decide import in_flight
 from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, decide
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
@@ -37,7 +40,7 @@ from unit.reconcile.cancelled import (
     cancel,
     newer,
 )
-from unit.reconcile.situations import NOW_MS, cluster
+from unit.reconcile.situations import NOW_MS, T0, cluster
 
 NEWER_HALF = newer(((3, 2), (2, 3, 1)), IN_SYNC, ENTRIES[1:])
 
@@ -52,6 +55,32 @@ DRAINED = pool_spec("p", 1, 2, 3, cluster="c", drain=frozenset({3}))
 AWAY = pool_spec("p", 1, 2, cluster="c")
 OTHER = pool_spec("q", 3, cluster="c")
 LATE = {"stage_deadline_s": 60, "roll_back_on_deadline": True, **ALLOWED}
+
+
+def unloadable(seen, copied=(), *, asked_ms=NOT_BEGUN_MS, config=None, **said):
+    """Topic t has a config that no broker can load; broker 3 has logs of these partitions."""
+    found = replace(seen.topics["t"], config=config or {"retention.ms": "a week"})
+    made = at(replace(seen, topics={"t": found}), gone=(), brokers=True, **said)
+    told = TargetDisks({3: {}}, copied=dict.fromkeys(((n, 3) for n in copied), 1), age_ms=asked_ms)
+    return replace(made, view=replace(made.view, disks=told))
+
+
+@pytest.mark.parametrize(
+    ("situation", "decision"),
+    [
+        pytest.param(unloadable(NEWER), BeginReturn((0, 1)), id="no-broker-loads-the-config"),
+        pytest.param(unloadable(NEWER, (T0,)), BeginReturn((1,)), id="a-copy-had-begun"),
+        pytest.param(unloadable(NEWER, asked_ms=NOT_BEGUN_MS - 1), None, id="it-may-begin-yet"),
+        pytest.param(unloadable(NEWER, config={"retention.ms": "1"}), None, id="it-is-loaded"),
+        pytest.param(unloadable(AT_WORK, execution={}), None, id="nobody-may-cancel-it"),
+    ],
+)
+def test_what_no_broker_can_begin_is_taken_back(situation, decision):
+    assert decide(situation) == decision
+    reasons = {wait.reason for wait in in_flight.decide(situation).waits}
+    hangs = situation.view.disks.had_ms(3) >= NOT_BEGUN_MS
+    loads = situation.view.cluster.topics["t"].config == {"retention.ms": "1"}
+    assert (WaitReason.CONFIG_UNLOADABLE in reasons) == (hangs and not loads)
 
 
 @pytest.mark.parametrize(

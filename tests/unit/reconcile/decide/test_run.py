@@ -38,7 +38,7 @@ from poolkeeper.reconcile.decide.decisions import (
     RecordThrottled,
     RequestStage,
 )
-from poolkeeper.reconcile.decide.run import decide
+from poolkeeper.reconcile.decide.run import decide, held_moves
 from unit.reconcile.situations import AFTER, NOW_MS, PLAN, RUN, T0, T1, between, cluster, desired
 
 R = WaitReason
@@ -237,6 +237,24 @@ def test_what_no_throttle_can_limit_is_left_where_it_is_and_the_run_ends_without
     assert decide(later) == decide(nothing)  # a process that comes later knows by the record
     first = replace(later, document=replace(at.document, saved=Saved()))
     assert decide(first).phase is Phase.ELECTING  # where nothing could be saved, too
+
+
+UNLOADABLE = cluster()
+UNLOADABLE = replace(
+    UNLOADABLE,
+    topics={"t": replace(UNLOADABLE.topics["t"], config={"retention.ms": "a week"})},
+)
+
+
+@pytest.mark.parametrize("rates", [(), (100,)], ids=["without-a-throttle", "throttled"])
+def test_what_no_broker_can_load_is_left_where_it_is_and_the_run_ends_without_it(rates):
+    at = between(UNLOADABLE, replace(RUN, rates=rates), **(SOUGHT | {"stage": None}))
+    held = held_moves(at, (0, 0), UNLOADABLE)
+    assert {wait.reason for waits in held.values() for wait in waits} == {R.CONFIG_UNLOADABLE}
+    assert held.keys() == {0, 1}
+    assert not held_moves(between(cluster()), (0, 0), cluster())
+    told = Action(ActionKind.CONFIG_UNLOADABLE, topic="t", partitions=(T0, T1))
+    assert decide(at) == EnterPhase(Phase.ELECTING, Ending.FINISHED, (told,))
 
 
 @pytest.mark.parametrize(

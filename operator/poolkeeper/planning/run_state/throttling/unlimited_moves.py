@@ -24,7 +24,7 @@ from poolkeeper.planning.run_state.throttling import throttles
 
 
 @frozen
-class Unlimited:
+class StayingMoves:
     """Why moves between brokers, and those between log directories, stay; by index."""
 
     moves: Mapping[int, Wait] = field(default_factory=dict)
@@ -94,15 +94,17 @@ def unlimited_copies(
 
 
 def given_up(
-    moves: Sequence[Move] | Sequence[MoveLogDir], unlimited_: Mapping[int, Wait]
+    moves: Sequence[Move] | Sequence[MoveLogDir], staying: Mapping[int, Wait]
 ) -> tuple[Action, ...]:
-    """Return what says that such moves were not made, one for each reason."""
+    """Return what says that moves were not made, one for each reason."""
     named: dict[Wait, list[TopicPartition]] = {}
-    for m, wait in unlimited_.items():
+    for m, wait in staying.items():
         named.setdefault(wait, []).append(moves[m].name)
     return tuple(
         Action(
-            ActionKind.MOVES_UNLIMITED,
+            ActionKind.CONFIG_UNLOADABLE
+            if wait.reason is WaitReason.CONFIG_UNLOADABLE
+            else ActionKind.MOVES_UNLIMITED,
             topic=wait.topic,
             broker=wait.brokers[0] if wait.brokers else None,
             partitions=tuple(names),

@@ -1,13 +1,50 @@
-"""Entry point of `poolkeeper` and of `python -m poolkeeper`."""
+"""Entry points of `poolkeeper`, `python -m poolkeeper` and `kubectl poolkeeper`.
+
+Imports take a moment in which nobody heeds signals yet (`cli.input.interrupts`). A Ctrl-C then ends
+the command as it does later.
+"""
 
 import faulthandler
 import gc
 import os
 import sys
 
+INTERRUPTED = 130
+
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    try:
+        _prepare()
+        from poolkeeper.cli.main import main as run
+
+        code = run()
+    except KeyboardInterrupt:
+        code = _interrupted()
+    sys.exit(code)
+
+
+def plugin() -> None:
+    """Run a command of the plugin of kubectl and exit with its code."""
+    try:
+        _prepare()
+        from poolkeeper.cli.kubectl.main import main as run
+
+        code = run()
+    except KeyboardInterrupt:
+        code = _interrupted()
+    sys.exit(code)
+
+
+def _interrupted() -> int:
+    """Tell of an interrupt with what is there before any import."""
+    if sys.__stderr__ is not None:
+        os.write(sys.__stderr__.fileno(), b"interrupted\n")
+    return INTERRUPTED
+
+
+def _prepare() -> None:
+    """Set up the process for any command."""
     # A library that crashes takes the process along: its last words are where each thread was.
     if sys.__stderr__ is not None:
         faulthandler.enable(sys.__stderr__)
@@ -16,9 +53,6 @@ def main() -> None:
     # Numpy starts a thread for each processor, for products of large matrices. Nothing here makes
     # any, and the threads take another tenth.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from poolkeeper.cli.main import main as run
-
-    sys.exit(run())
 
 
 if __name__ == "__main__":

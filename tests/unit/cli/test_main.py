@@ -36,6 +36,28 @@ __main__.main()
 """
 
 
+IMPORTS = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+class Struck:
+    def find_spec(self, name, path=None, target=None):
+        if name == {struck!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Struck())
+from poolkeeper import __main__
+sys.argv = ["poolkeeper", "version"]
+__main__.{entry}()
+"""
+
+
+@pytest.mark.parametrize("entry", ["main", "plugin"])
+@pytest.mark.parametrize("struck", ["poolkeeper.cli", "click", "poolkeeper.cli.input.interrupts"])
+def test_an_interrupt_while_a_command_is_still_imported_ends_it_as_any_other(struck, entry):
+    words = [sys.executable, "-c", IMPORTS.format(struck=struck, entry=entry)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
 def test_a_process_that_a_library_takes_along_says_where_its_threads_were():
     told = subprocess.run(
         [sys.executable, "-c", CRASH], capture_output=True, text=True, timeout=60, check=False

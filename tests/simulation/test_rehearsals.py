@@ -82,7 +82,7 @@ def test_what_moves_between_directories_is_said_not_to_be_predicted():
     seen = replace(seen, brokers={b.id: replace(b, log_dirs=dirs) for b in seen.brokers.values()})
     moved = wanted(drain_log_dirs=(DrainLogDir(1, "/d1"),))
     found = Subject(seen, moved, partial(audited_plan, prune=False)).rehearse(SETTINGS)
-    said = rehearsal_text.render(Rehearsed(found), None)
+    said = " ".join(rehearsal_text.render(Rehearsed(found), None).split())
     assert found.end is End.FINISHED
     assert "at the rate of the plan; without 5 replicas between log directories)" in said
     assert "between log directories)" not in rehearsal_text.render(Rehearsed(plain()), None)

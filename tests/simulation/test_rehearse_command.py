@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from poolkeeper.cli import main
+from poolkeeper.cli.output import ink
+from poolkeeper.cli.output.ink import Ink
 from poolkeeper.model import snapshots
 from rehearsed import seven
 
@@ -109,6 +111,44 @@ def empty_plan(folder):
 def test_an_empty_plan_says_so_and_ends_well(capsys):
     code, said = run(capsys)
     assert (code, said.out) == (0, "nothing to rehearse: the plan for main is empty\n")
+
+
+@pytest.fixture
+def leaderless(folder):
+    """A cluster as declared, but for a leader that its controller elects before anybody asks."""
+    lists = [(n % 3 + 1, (n + 1) % 3 + 1) for n in range(3)]
+    partitions = [
+        {"partition": n, "replicas": ids, "isr": ids, "leader": ids[0] if n else -1}
+        for n, ids in enumerate(lists)
+    ]
+    topics = [{"name": "t", "partitions": partitions}]
+    brokers = [{"id": id_} for id_ in (1, 2, 3)]
+    seen = {"version": 1, "cluster": {"name": "main"}, "brokers": brokers, "topics": topics}
+    (folder / "cluster.json").write_text(json.dumps(seen), encoding="utf-8")
+    pool = POOL.replace(", 4, 5, 6, 7", "")
+    (folder / "manifests" / "main.yaml").write_text(CLUSTER + pool)
+
+
+@pytest.mark.usefixtures("leaderless")
+def test_a_plan_that_the_controller_does_by_itself_is_not_called_empty(capsys):
+    planned = main.main(["plan", "-f", "manifests", "--snapshot", "cluster.json"])
+    assert (planned, "1 leader to elect" in capsys.readouterr().out) == (2, True)
+    code, said = run(capsys)
+    told = "nothing to rehearse: the controller of the copy does all of the plan for main by itself"
+    assert (code, told in said.out) == (0, True)
+    code, said = run(capsys, "--output", "json")
+    assert (code, told in said.err, json.loads(said.out)["stages"]) == (0, True, 0)
+
+
+@pytest.mark.parametrize("columns", [80, 100])
+@pytest.mark.usefixtures("folder")
+def test_no_line_is_longer_than_the_terminal(capsys, monkeypatch, columns):
+    monkeypatch.setattr(ink, "of_output", lambda: Ink(columns))
+    code, said = run(capsys, "--fail", "broker=2@10%,for=1m")
+    lines = said.out.splitlines()
+    assert code == 0
+    assert max(map(len, lines)) <= columns
+    assert any(re.match(" {13}[^ ]", line) for line in lines), "under the fact of a fault"
 
 
 @pytest.mark.usefixtures("empty_plan")

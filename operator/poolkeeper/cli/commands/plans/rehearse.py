@@ -20,7 +20,9 @@ from poolkeeper.cli.output import left_alone, left_undone, printing
 from poolkeeper.cli.output.plans import rehearsal_text
 from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster
+from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.rehearsal.results import document, outcomes, page, suggestions
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm, Subject
 from poolkeeper.rehearsal.values import Hardware, Rehearsal, Settings
@@ -150,13 +152,14 @@ def rehearse(
     subject = subject_of(look.observed.cluster, desired)
     with _zookeeper_of(subject.cluster, real=asked["real_zookeeper"]) as new_zookeeper:
         settings = replace(settings, new_zookeeper=new_zookeeper)
-        return _rehearse(address, subject, settings, output, asked)
+        return _rehearse(address, subject, settings, look.observed, output, asked)
 
 
 def _rehearse(
     address: ClusterSelection,
     subject: Subject,
     settings: Settings,
+    observed: Observation,
     output: str,
     asked: dict[str, Any],
 ) -> int:
@@ -170,7 +173,8 @@ def _rehearse(
         beside = subject_of(subject.cluster, other)
         return _compare(found, outcomes.with_faults(beside, settings, asked["faults"]), output)
     if found.plain.plan.empty:
-        return _nothing(found, output, asked["out"])
+        planned = subject.make_plan(subject.desired, observed)
+        return _nothing(found, planned, output, asked["out"])
     storm = None
     if asked["storm"]:
         storm = outcomes.storm(subject, settings, found.plain, asked["storm"], asked["seed"] or 0)
@@ -226,12 +230,16 @@ def _is_bad(found: Rehearsed, storm: Storm | None) -> bool:
     return found.shown.bad or (storm is not None and storm.worst[1].bad)
 
 
-def _nothing(found: Rehearsed, output: str, out: Path | None) -> int:
+def _nothing(found: Rehearsed, planned: Plan, output: str, out: Path | None) -> int:
+    """Say that the copy is as declared; `planned` is the plan of the cluster itself."""
+    told = rehearsal_text.empty(found.plain.plan, done_by_copy=not planned.empty)
     if output == printing.TEXT:
         _write_page(found, None, out)
-        printing.emit(rehearsal_text.empty(found.plain.plan))
+        printing.emit(told)
     else:
         _show(found, None, output, out)
+        if not planned.empty:
+            printing.warn([told])
     return 0
 
 

@@ -1,7 +1,11 @@
-"""A rehearsal as people read it on a terminal."""
+"""A rehearsal as people read it on a terminal.
 
-from collections.abc import Iterator, Sequence
+Lines too long for it are folded; what follows a line stands under its last column.
+"""
 
+from collections.abc import Iterable, Iterator, Sequence
+
+from poolkeeper.cli.output import ink
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm
@@ -13,6 +17,8 @@ BROKERS_MAX = 12
 WAITS_MAX = 8
 HAPPENINGS_MAX = 12
 BELOW_MAX = 5
+LAST_MIN = 16
+"""A last column narrower than that is not folded: numbers would be torn from their units."""
 STAGES = "StageInFlight"
 """The wait that the table of stages shows already."""
 _SHOWN = ("Fault", "Controller", "Broker")
@@ -30,12 +36,34 @@ def render(found: Rehearsed, storm: Storm | None = None) -> str:
         lines += _fault(fault, alone=len(shown.faults) == 1)
     if storm is not None and storm.runs:
         lines += _storm(storm)
-    return "\n".join(lines)
+    return _folded(lines)
 
 
-def empty(plan: Plan) -> str:
-    """The line for a plan that has nothing to do."""
-    return f"nothing to rehearse: the plan for {plan.cluster} is empty"
+def empty(plan: Plan, *, done_by_copy: bool) -> str:
+    """The line for a plan that has nothing to do.
+
+    `done_by_copy`: what is planned for the cluster was done before the copy was looked at.
+    """
+    if done_by_copy:
+        what = f"the controller of the copy does all of the plan for {plan.cluster} by itself"
+        return _folded([f"nothing to rehearse: {what}, as the cluster's should"])
+    return _folded([f"nothing to rehearse: the plan for {plan.cluster} is empty"])
+
+
+def _folded(lines: Iterable[str]) -> str:
+    output = ink.of_output()
+    folded: list[str] = []
+    for line in lines:
+        hang = _hang(line)
+        fits = len(line) <= output.width or hang + LAST_MIN > output.width
+        folded += [line] if fits else output.folded(line, hang)
+    return "\n".join(folded)
+
+
+def _hang(line: str) -> int:
+    """Where the last column of the line begins; sentences have no gaps of two spaces."""
+    before, gap, _ = line.rpartition("  ")
+    return len(before) + len(gap) if before.strip() else 2
 
 
 def end_text(found: Rehearsal) -> str:

@@ -18,7 +18,7 @@ from poolkeeper.cli.input.interrupts import INTERRUPTED
 BEGINS_S = 60.0
 ENDS_S = 30.0
 PEM = base64.b64encode(b"a private key\n").decode()
-PLUGIN = "from poolkeeper.cli.kubectl.main import run; run()"
+PLUGIN = "from poolkeeper.__main__ import plugin; plugin()"
 HEED = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
 """What starts the tests may ignore the signal, as `nohup` does."""
 

@@ -37,8 +37,3 @@ for _command in (
 def main() -> int:
     """Run one command and return its exit code."""
     return cli.main(sys.argv[1:], root, NAME)
-
-
-def run() -> None:
-    """Run one command and exit with its code."""
-    sys.exit(main())

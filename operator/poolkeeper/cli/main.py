@@ -158,8 +158,7 @@ def main(
             raise
         if error.errno != errno.EPIPE:
             click.echo(f"standard output: cannot be written ({error.strerror})", err=True)
-        # The reader of the pipe has gone, or the disk is full: the last flush would fail, too.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        printing.lose_output()
         return REFUSED
     return code
 

@@ -73,3 +73,38 @@ def test_a_key_of_the_kubeconfig_stays_in_no_file(mute: str, tmp_path: Path, num
         finally:
             command.kill()
     assert written(work) == []
+
+
+FOLLOWED = """
+apiVersion: poolkeeper.dev/v1alpha1
+kind: KafkaCluster
+metadata: {name: main}
+spec: {zookeeper: {connect: "127.0.0.1:1"}}
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_news_that_a_full_disk_does_not_take_change_no_exit_code(
+    tmp_path: Path, number: int, code: int
+) -> None:
+    (tmp_path / "main.yaml").write_text(FOLLOWED, encoding="utf-8")
+    words = [
+        "-c",
+        HEED + "from poolkeeper.__main__ import main; main()",
+        "run",
+        "-f",
+        str(tmp_path),
+    ]
+    with (
+        open("/dev/full", "wb") as full,
+        subprocess.Popen(
+            [sys.executable, *words], stdout=full, stderr=subprocess.PIPE, text=True
+        ) as command,
+    ):
+        try:
+            assert command.stderr is not None
+            assert "the work goes on" in command.stderr.readline()
+            command.send_signal(number)
+            assert command.wait(ENDS_S) == code
+        finally:
+            command.kill()

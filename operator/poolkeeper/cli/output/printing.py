@@ -10,6 +10,7 @@ line. An interrupt is their normal end, and adds none.
 """
 
 import codecs
+import os
 import sys
 from collections.abc import Iterable
 
@@ -91,6 +92,19 @@ def problems_of(error: PoolkeeperError) -> tuple[Problem, ...]:
         return error.problems
     lines = wording.error_text(error).splitlines()
     return tuple(Problem("", 0, "", line) for line in lines if line.strip())
+
+
+def lose_output() -> None:
+    """Let standard output take the rest, and lose it: the last flush would fail, too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def end_news() -> None:
+    """Write the news that is still to be written, or lose it: nobody asked for it as a result."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        lose_output()
 
 
 def report(problems: Iterable[Problem], *, as_json: bool) -> None:

@@ -59,6 +59,7 @@ def run(
     else:
         operator_options.refuse_all(operator)
         watch_folder(address, output, audit_log, ended.event)
+    printing.end_news()
     return ended.code
 
 

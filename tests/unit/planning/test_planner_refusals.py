@@ -242,3 +242,10 @@ def test_what_waits_for_its_source_moves_once_it_is_back() -> None:
     wanted = desired([pool_spec("p", 1, 2, 3, 4, drain=frozenset({1}))], topic_spec("t", "p"))
     back = cluster((1, 2, 3), Topic("t", (BEHIND,), config={}))
     assert paths(make_plan(wanted, back)) == {"t-0": ((1, 3), (2, 3))}
+
+
+@pytest.mark.parametrize(("rack", "stays"), [("a", 2), ("b", 1), ("c", 2), (None, 2)])
+def test_what_a_small_pool_leaves_behind_is_in_a_rack_of_its_own(rack, stays) -> None:
+    seen = cluster({1: "a", 2: "b", 8: rack}, topic("t", (2, 1)))
+    plan = lawful(desired(pool_spec("p", 8), topic_spec("t")), seen)
+    assert paths(plan) == {"t-0": ((2, 1), (8, stays))}

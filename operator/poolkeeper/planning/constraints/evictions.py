@@ -307,15 +307,33 @@ class _Case:
         # beyond what live brokers can hold while others are down.
         target = min(self.rf, max(min(possible, int(problem.eligible.sum())), len(self.slots)))
         lacking = max(0, target - possible)
-        inside = set(problem.pool_brokers)
-        candidates = sorted(
-            (b for b in self.slots if b in self.leaving),
-            key=lambda b: (b not in inside, not problem.brokers.live[b], self.slots.index(b)),
-        )
-        stuck = set(candidates[:lacking])
-        self.leaving -= stuck
+        stuck: set[int] = set()
+        for _ in range(min(lacking, len(self.leaving))):
+            stays = self._stays_best(kept)
+            kept.append(stays)
+            stuck.add(stays)
+            self.leaving.remove(stays)
         self.immovable |= stuck
         return stuck, self.rf - target
+
+    def _stays_best(self, kept: list[int]) -> int:
+        """Return the leaving replica that does least harm beside `kept`.
+
+        Every broker that may hold replicas will have one of them: a replica in a rack of its own
+        stays before one that would share its rack with them.
+        """
+        problem = self.problem
+        inside = set(problem.pool_brokers)
+        beside = {*kept, *np.flatnonzero(problem.eligible).tolist()}
+        held = rack_counts(problem, list(beside))
+
+        def harm(broker: int) -> tuple[bool, bool, int, int]:
+            shared = held[int(problem.brokers.rack[broker])] - (broker in beside)
+            live = bool(problem.brokers.live[broker])
+            return broker not in inside, not live, shared, self.slots.index(broker)
+
+        best: int = min(self.leaving, key=harm)
+        return best
 
     def _spread(self, kept: list[int]) -> Spread:
         holders = sorted(self.immovable & set(kept))

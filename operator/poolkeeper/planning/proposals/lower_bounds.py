@@ -19,16 +19,22 @@ missing below. Count the replicas that such a plan adds to partitions that exist
 k_b leaves out partitions whose replication factor falls, K_b counts them with all their replicas:
 which of them stay is the plan's choice. New partitions are in neither.
 
-4. *Topics.* Where the replicas of each topic are a goal, 2 and 3 hold within topic t for its own
-   forced additions, bands and new replicas, and each addition belongs to one topic. A plan that
-   leaves u_t above and d_t below in topic t adds at least a_t - max(u_t, d_t) there, with
-   a_t = max(F_t without racks + over_t, under_t - N_t). It ends as close as ours in all, so the sum
-   of u_t + d_t is at most ours, E, and additions >= sum of a_t - E.
+4. *Kept.* Let R_p be the replicas of partition p that may stay, at most as many as its replication
+   factor asks for, and what 1 forces there, except for racks. A plan keeps or adds as many. Broker
+   b keeps at most K_b, and no more than it ends with. So additions >= sum of R_p - sum of
+   min(K_b, high_b) - U, without background load. Where no replication factor falls that is 2.
 
-5. *Bytes.* An addition copies its partition's size, at most the largest one's. So additions >= the
+5. *Topics.* Where the replicas of each topic are a goal, 2 to 4 hold within topic t for its own
+   forced additions, bands and new replicas, and each addition belongs to one topic. A plan that
+   leaves u_t above and d_t below in topic t adds at least a_t - max(u_t, d_t) there, with a_t the
+   largest of F_t without racks + over_t, under_t - N_t, and the sum of R_p - sum of
+   min(K_b, high_b). It ends as close as ours in all, so the sum of u_t + d_t is at most ours, E,
+   and additions >= sum of a_t - E.
+
+6. *Bytes.* An addition copies its partition's size, at most the largest one's. So additions >= the
    bound for bytes over that size.
 
-The bound is the largest of the five. Bytes: forced additions cost their partitions' size; in 2 the
+The bound is the largest of the six. Bytes: forced additions cost their partitions' size; in 2 the
 replicas that leave cost at least as much as the smallest ones on their brokers, less the U largest
 of these. Where bytes are a goal, 2 and 3 hold with bytes for replicas, too: what leaves a broker is
 replaced, at its size, in a slot that 1 does not count; U, D and N are bytes then, and bands and
@@ -81,6 +87,7 @@ def certificate(layout: Layout) -> PoolCertificate:
         forced,
         forced - racks + int(over.sum()) - left_over,
         int(under.sum()) - left_under - new,
+        _without_kept(layout, possibly, high) - left_over,
         _bound_of_topics(layout),
         _bound_by_bytes(problem, bytes_bound),
     )
@@ -148,8 +155,26 @@ def _kept_slots(layout: Layout) -> tuple[Bools, Bools]:
     return stays & ~shrinking[:, None], stays
 
 
+def _kept_or_added(layout: Layout) -> Ints:
+    """R_p of 4, by partition."""
+    opened = layout.opened
+    _, possibly = _kept_slots(layout)
+    asked = count_slots(opened.lists >= 0) + opened.forced_by_racks
+    kept = np.minimum(count_slots(possibly), asked)
+    added: Ints = opened.forced - opened.forced_by_racks + kept
+    return np.where(layout.problem.fresh, 0, added)
+
+
+def _without_kept(layout: Layout, possibly: Ints, high: Ints) -> int:
+    """The bound by 4, but for U."""
+    problem = layout.problem
+    kept = np.where(problem.eligible, np.minimum(possibly, high), possibly)
+    kept -= problem.background_load.replicas
+    return int(_kept_or_added(layout).sum() - kept.sum())
+
+
 def _bound_of_topics(layout: Layout) -> int:
-    """The bound by 4; 0 if the replicas of topics are no goal."""
+    """The bound by 5; 0 if the replicas of topics are no goal."""
     problem, opened = layout.problem, layout.opened
     aimed = [goal for goal in layout.optimization.goals if isinstance(goal, TopicCounts)]
     if not aimed:
@@ -161,17 +186,19 @@ def _bound_of_topics(layout: Layout) -> int:
     )
     forced = sums(problem.topic, opened.forced - opened.forced_by_racks, topics)
     new = sums(problem.topic, count_slots(layout.lists >= 0) * problem.fresh, topics)
+    wanted = sums(problem.topic, _kept_or_added(layout), topics)
     bounds = []
     for goal in aimed:
         over = np.where(problem.eligible, np.maximum(surely - goal.high, 0), 0).sum(axis=1)
         under = np.where(problem.eligible, np.maximum(goal.low - possibly, 0), 0).sum(axis=1)
-        added = np.maximum(forced + over, under - new)
+        kept = np.where(problem.eligible, np.minimum(possibly, goal.high), possibly).sum(axis=1)
+        added = np.maximum.reduce([forced + over, under - new, wanted - kept])
         bounds.append(int(added.sum()) - goal.excess(problem, layout.lists))
     return max(bounds)
 
 
 def _bound_by_bytes(problem: PoolProblem, bytes_bound: int) -> int:
-    """The bound by 5."""
+    """The bound by 6."""
     largest = int(problem.size[~problem.fresh].max(initial=0))
     return -(-bytes_bound // largest) if largest else 0
 

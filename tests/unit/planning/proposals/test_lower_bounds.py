@@ -21,6 +21,16 @@ def test_replicas_are_needed_to_carry_the_bytes_that_must_move() -> None:
     assert proof.gap_percent == 50.0
 
 
+@pytest.mark.parametrize("kind", [GoalKind.REPLICAS, GoalKind.TOPIC_REPLICAS])
+def test_brokers_keep_no_more_of_lowered_factors_than_they_end_with(kind: GoalKind) -> None:
+    parts = [partition(n, 1, 2) for n in range(3)]
+    pool = pool_spec("p", *range(1, 7), goals=(Goal(kind, count=1),))
+    lowered = desired(pool, topic_spec("t", replication_factor=1))
+    plan = lawful(lowered, cluster(range(1, 7), topic("t", *parts)))
+    (proof,) = plan.certificates
+    assert (proof.replica_moves, proof.replica_moves_lower_bound) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("moves", "bound", "gap_percent", "said"),
     [(4, 0, 0.0, "-"), (4, 4, 0.0, "0 %"), (3, 2, 50.0, "50 %"), (0, 0, 0.0, "0 %")],

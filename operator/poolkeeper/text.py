@@ -40,6 +40,11 @@ def visible(text: str, *, coloured: bool = False) -> str:
     return (_UNSEEN_BUT_COLOURS if coloured else _UNSEEN).sub(_escape, text)
 
 
+def visible_json(document: str) -> str:
+    """Write the same of a JSON text as escapes of JSON: it is read as the same value."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+
+
 def _escape(found: re.Match[str]) -> str:
     return ascii(found[0])[1:-1]
 

@@ -33,6 +33,7 @@ from typing import Any, TextIO
 
 from poolkeeper import output_files
 from poolkeeper.errors import Refused
+from poolkeeper.text import visible_json
 
 STANDARD_OUTPUT = "-"
 
@@ -73,7 +74,7 @@ class AuditLog:
 
         Raises `Refused`: who asks for a trail does not want anything done without it.
         """
-        line = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        line = visible_json(json.dumps(fields, ensure_ascii=False, separators=(",", ":")))
         try:
             with self._lock:
                 if self._moved_away():

@@ -3,7 +3,8 @@
 A record may carry, in `extra`, the `cluster` it is about and the `object`
 (`{"kind": …, "namespace": …, "name": …}`); kopf's own records name their object in `k8s_ref`. Other
 extra fields are passed on as they are. One record is one line: what is long is cut, line feeds are
-escaped (in text, a traceback follows on indented lines).
+escaped (in text, a traceback follows on indented lines), and so is what steers a terminal: messages
+hold names that tenants chose.
 
 Secrets are masked (`secret_masking`) in message, fields and traceback.
 """
@@ -18,6 +19,7 @@ from poolkeeper import wording
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.model.execution.outcomes import Why
 from poolkeeper.telemetry.secret_masking import Secrets
+from poolkeeper.text import visible, visible_json
 
 MESSAGE_CHARS_MAX = 16 * 1024
 EXCEPTION_CHARS_MAX = 32 * 1024
@@ -79,7 +81,7 @@ class JsonLines(logging.Formatter):
         exception = _cut(self._secrets.mask(_exception(self, record)), EXCEPTION_CHARS_MAX)
         if exception:
             line["exception"] = exception
-        return json.dumps(line, ensure_ascii=False)
+        return visible_json(json.dumps(line, ensure_ascii=False))
 
 
 class TextLines(logging.Formatter):
@@ -102,7 +104,7 @@ class TextLines(logging.Formatter):
         exception = _cut(self._secrets.mask(_exception(self, record)), EXCEPTION_CHARS_MAX)
         if exception:
             line += "\n    " + exception.replace("\n", "\n    ")
-        return line
+        return visible(line)
 
 
 def set_up(

@@ -122,3 +122,13 @@ def test_standard_output_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
     log.close()
     log.emit({"a": 2})
     assert capsys.readouterr().out == '{"a":1}\n{"a":2}\n'
+
+
+def test_what_steers_a_terminal_is_escaped_and_read_as_it_was(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    log = AuditLog.open(str(file))
+    log.emit({"topic": "\x9b2J\u202eelif"})
+    log.close()
+    line = file.read_text()
+    assert line == '{"topic":"\\u009b2J\\u202eelif"}\n'
+    assert json.loads(line) == {"topic": "\x9b2J\u202eelif"}

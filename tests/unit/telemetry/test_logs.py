@@ -11,6 +11,7 @@ import pytest
 from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.logs import JsonLines, TextLines
 from poolkeeper.telemetry.secret_masking import Secrets
+from poolkeeper.text import visible
 
 
 def record(message: str, *arguments: object, level: int = logging.INFO, **extra: object):
@@ -74,6 +75,12 @@ PLAIN = {"time": TIME, "level": "info", "logger": "poolkeeper.controller.loop"}
             id="one-record-is-one-line",
         ),
         pytest.param(
+            record("pool \x1b]0;x\x07\x9b2J \u202eelif\u2028"),
+            {**PLAIN, "message": "pool \x1b]0;x\x07\x9b2J \u202eelif\u2028"},
+            f"{TIME} INFO poolkeeper.controller.loop pool \\x1b]0;x\\x07\\x9b2J \\u202eelif\\u2028",
+            id="what-steers-a-terminal-is-escaped",
+        ),
+        pytest.param(
             record("%d of %s", 1),
             {
                 **PLAIN,
@@ -111,6 +118,7 @@ def test_a_record_becomes_this_line(
     secrets.add("main", ["hunter22", 'a"b\\c', "1234", "abc"])
     line = JsonLines(secrets).format(given)
     assert "\n" not in line
+    assert line == visible(line)
     assert json.loads(line) == as_json
     assert list(json.loads(line)) == list(as_json)
     assert TextLines(secrets).format(given) == as_text

@@ -195,7 +195,7 @@ def _overview(clusters: tuple[LiveCluster, ...]) -> LivePage:
         return {each.name: each.pages[0].watch.seen() for each in clusters[:CLUSTERS_MAX]}
 
     def report(seen: Mapping[str, Seen[Any]]) -> Report:
-        rows = (_row(each, seen[each.name]) for each in clusters if each.name in seen)
+        rows = (_row(each, seen.get(each.name, Seen())) for each in clusters)
         tables = table(
             "Each leads to its pages", ("Cluster", "Now", "Seen at"), rows, CLUSTERS_MAX, "cluster"
         )

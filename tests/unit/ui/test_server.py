@@ -429,6 +429,17 @@ def test_several_clusters_have_a_page_in_common(serve: Serve, world: World) -> N
     ]
 
 
+def test_clusters_that_the_common_page_has_no_line_for_are_counted(
+    serve: Serve, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "CLUSTERS_MAX", 2)
+    server = serve(*(cluster(world, name) for name in ("first", "second", "third")))
+    found = ask(server, "/clusters").text
+    assert "/clusters/second/run" in found
+    assert "/clusters/third/run" not in found
+    assert "1 more cluster" in found
+
+
 def test_the_fleet_s_reports_run_nothing_but_their_own_script(
     server: LiveServer, world: World
 ) -> None:

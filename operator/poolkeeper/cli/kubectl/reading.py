@@ -14,6 +14,7 @@ from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.kube.objects.plan_documents import PlanDocument
 
 NO_PLAN = "No plan waits or runs: nothing is to be done, or a person must act first."
+NO_CLUSTER = "there is no KafkaCluster"
 KINDS = ("topic", "topics", "pkt")
 OTHER_KINDS = frozenset(
     f"{kind}{plural}"
@@ -29,22 +30,22 @@ OTHER_KINDS = frozenset(
 def status(access: UserAccess, cluster: str, output: str) -> None:
     """Show clusters, pools, and Topics that are not as declared; what waits, and for whom."""
     clusters = [access.cluster(cluster)] if cluster else access.clusters()
-    names = {body["metadata"]["name"] for body in clusters}
-    pools = [one for one in access.pools() if one["spec"]["clusterRef"]["name"] in names]
-    own = {one["metadata"]["name"] for one in pools}
+    pools = access.pools()  # also those that name a KafkaCluster which is not there
     topics, all_of_them = access.topics()
     if cluster:
+        pools = [one for one in pools if one["spec"]["clusterRef"]["name"] == cluster]
+        own = {one["metadata"]["name"] for one in pools}
         topics = [one for one in topics if one["spec"].get("poolRef", {}).get("name") in own]
     waiting = [one for one in topics if readiness(one).status != "True"]
     if output == printing.JSON:
         found = {"clusters": clusters, "pools": pools, "topicsNotReady": waiting}
         printing.emit_json({name: list(map(_bare, each)) for name, each in found.items()})
         return
-    if not clusters:
-        printing.emit("there is no KafkaCluster")
+    if not (clusters or pools or topics):
+        printing.emit(NO_CLUSTER)
         return
     shown = ink.of_output()
-    lines = tables.clusters(clusters, shown)
+    lines = tables.clusters(clusters, shown) if clusters else [NO_CLUSTER]
     for body in clusters:
         if text := readiness(body).message:
             lines += ["", *shown.folded(f"{body['metadata']['name']}: {text}", 2)]

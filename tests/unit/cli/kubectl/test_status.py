@@ -1,0 +1,87 @@
+"""What `kubectl poolkeeper status` lists, also where clusters are not there."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from poolkeeper.cli.kubectl.access import UserAccess
+from poolkeeper.cli.kubectl.main import root
+
+Body = dict[str, Any]
+Declare = Callable[..., None]
+
+
+def said(reason: str, message: str) -> Body:
+    ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
+    return {"conditions": [ready]}
+
+
+def cluster(name: str) -> Body:
+    return {"metadata": {"name": name}, "spec": {}, "status": said("InPlace", "in place")}
+
+
+def pool(name: str, of: str) -> Body:
+    status = said("NoSuchCluster", f"KafkaCluster {of} does not exist")
+    return {"metadata": {"name": name}, "spec": {"clusterRef": {"name": of}}, "status": status}
+
+
+def topic(name: str, of: str) -> Body:
+    metadata = {"name": name, "namespace": "shop"}
+    status = said("NoSuchCluster", "of no KafkaCluster")
+    return {"metadata": metadata, "spec": {"poolRef": {"name": of}}, "status": status}
+
+
+@pytest.fixture
+def declare(monkeypatch: pytest.MonkeyPatch) -> Declare:
+    def declared(
+        clusters: tuple[Body, ...] = (),
+        pools: tuple[Body, ...] = (),
+        topics: tuple[Body, ...] = (),
+    ) -> None:
+        monkeypatch.setattr(UserAccess, "clusters", lambda _: [*clusters])
+        monkeypatch.setattr(UserAccess, "cluster", lambda _, name: cluster(name))
+        monkeypatch.setattr(UserAccess, "pools", lambda _: [*pools])
+        monkeypatch.setattr(UserAccess, "topics", lambda _: ([*topics], True))
+
+    return declared
+
+
+def status(*words: str) -> str:
+    done = CliRunner().invoke(root, ["status", *words], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_a_pool_whose_cluster_is_not_there_is_among_the_pools(declare: Declare) -> None:
+    declare((cluster("main"),), (pool("fast", "main"), pool("lost", "mian")))
+    listed = status()
+    assert "lost  mian" in listed
+    assert "NoSuchCluster" in listed
+    assert [one["metadata"]["name"] for one in json.loads(status("-o", "json"))["pools"]] == [
+        "fast",
+        "lost",
+    ]
+
+
+def test_of_one_cluster_only_its_own_pools_and_topics_are_listed(declare: Declare) -> None:
+    pools = (pool("fast", "main"), pool("lost", "mian"))
+    declare((cluster("main"),), pools, (topic("orders", "fast"), topic("other", "lost")))
+    listed = status("-c", "main")
+    assert "lost" not in listed
+    assert "0 of 1 as declared" in listed
+
+
+def test_without_a_cluster_what_is_there_is_listed_all_the_same(declare: Declare) -> None:
+    declare(pools=(pool("lost", "mian"),), topics=(topic("orders", "lost"),))
+    listed = status()
+    assert listed.startswith("there is no KafkaCluster\n")
+    assert "lost  mian" in listed
+    assert "shop       orders" in listed
+
+
+def test_where_nothing_is_declared_one_line_says_so(declare: Declare) -> None:
+    declare()
+    assert status() == "there is no KafkaCluster\n"

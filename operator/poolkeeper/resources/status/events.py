@@ -80,7 +80,7 @@ def _condition(
     ):
         yield StatusEvent("Warning" if reason in _WARNED else "Normal", reason, note)
     elif stalled:
-        yield StatusEvent("Normal", "Recovered", note)
+        yield StatusEvent("Normal", "Recovered", f"no longer {stalled['reason']}; {note}")
 
 
 def _ready(kind: str, was: Mapping[str, Any], note: str, *, stalled: bool) -> Iterator[StatusEvent]:

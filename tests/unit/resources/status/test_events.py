@@ -284,3 +284,10 @@ def test_an_empty_broker_is_named() -> None:
     assert status_events(POOL, before, after) == (
         StatusEvent("Normal", "Drained", "broker 3 is empty"),
     )
+
+
+def test_what_is_over_is_named_where_something_else_keeps_it_from_being_ready() -> None:
+    before = status("Stalled", "NoSuchPool")
+    waiting = status("Busy", "Waiting", "brokers 1, 2 are in two pools")
+    (told,) = status_events(TOPIC, before, waiting)
+    assert told.note == "no longer NoSuchPool; brokers 1, 2 are in two pools"

@@ -146,6 +146,10 @@ def people(admin, edna, ada, operator):
         pytest.param(None, f"rollback {HASHES[0]}", {"stan"}, id="a-rollback"),
         pytest.param("stop", "rollback", {"stan"}, id="a-sharper-one"),
         pytest.param(None, "resume", {"ada"}, id="to-go-on"),
+        pytest.param(None, " resume", {"ada"}, id="to-go-on-after-a-blank"),
+        pytest.param(None, "\u00a0\nresume", {"ada"}, id="to-go-on-after-other-blanks"),
+        pytest.param("stop", "\tresume", {"ada"}, id="to-go-on-instead"),
+        pytest.param(None, "what?", {"ada"}, id="nothing-that-is-known"),
         pytest.param("stop", None, {"stan", "operator"}, id="taken-off"),
         pytest.param("stop", "stop", {"edna", "ada", "stan", "operator"}, id="as-before"),
     ],
@@ -155,7 +159,7 @@ def test_runs_are_stopped_by_those_who_may(people, made, before, after, by):
     change = {"metadata": {"annotations": {REQUEST: after}}, "spec": {"mode": "Apply"}}
     answers = {name: api.patch(body, change, dryRun="All") for name, api in people.items()}
     assert {name for name, answer in answers.items() if answer.status == 200} == by
-    verb = "approve" if after == "resume" else "stop"
+    verb = "approve" if by == {"ada"} else "stop"
     text = (
         f"edna may edit KafkaCluster {body['metadata']['name']} but not its runs: ask someone who"
         f" has the verb {verb} on kafkaclusters to change the annotation {REQUEST}"

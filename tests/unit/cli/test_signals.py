@@ -83,6 +83,7 @@ spec: {zookeeper: {connect: "127.0.0.1:1"}}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_news_that_a_full_disk_does_not_take_change_no_exit_code(
     tmp_path: Path, number: int, code: int

@@ -65,6 +65,7 @@ _STAYING = (
     WaitReason.TOPIC_DAMAGED,
     WaitReason.ISR_OUTSIDE_REPLICAS,
     WaitReason.CONTROLLER_EPOCH_BEHIND,
+    WaitReason.DELETION_AWAITS_BROKERS,
 )
 """What no pass of `apply` ends."""
 
@@ -331,7 +332,7 @@ def _drive(
             connections = _connections(command.target)
             outcome = drive(connections, command.desired, plan, report, emit=command.emit)
     except KeyboardInterrupt:
-        printing.warn([what_stays.RUN_STAYS])
+        printing.warn([what_stays.RUN_STAYS if in_mid_run else what_stays.NO_RUN_STAYS])
         raise
     result = ApplyResult.of(plan, outcome, did)
     result.tell(command.output)

@@ -14,6 +14,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
+from poolkeeper.planning.run_state import deletions
 from poolkeeper.reconcile.observe.gone_brokers import updated_records
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 
@@ -77,14 +78,21 @@ def look_at_cluster(target: Target, desired: Desired) -> Look:
 def live_waits(
     seen: Observation, recorded: "RecordedRun | None", desired: Desired
 ) -> tuple[Wait, ...]:
-    """Return what blocks every move now, and the topics that cannot be read."""
+    """Return what blocks every move now, topics that cannot be read, and deletions held up.
+
+    Of deletions those of topics that are recorded and no longer declared: of one that is declared
+    the plan tells, and others are nobody's matter here.
+    """
     from poolkeeper.reconcile.recorded_run import waits_of
 
     damaged = (
         Wait(WaitReason.TOPIC_DAMAGED, topic=name, detail=why)
         for name, why in sorted(seen.cluster.damaged.items())
     )
-    return (*waits_of(seen, recorded, desired.cluster.execution.remedies), *damaged)
+    declared = {spec.topic for spec in desired.topics}
+    released = seen.records.topics.keys() - declared
+    held_up = (wait for wait in deletions.held_up(seen.cluster) if wait.topic in released)
+    return (*waits_of(seen, recorded, desired.cluster.execution.remedies), *damaged, *held_up)
 
 
 def look_at_snapshot(file: Path, desired: Desired) -> Look:

@@ -11,6 +11,11 @@ RUN_STAYS = (
     " `poolkeeper stop` and then `poolkeeper apply` ends it"
 )
 
+NO_RUN_STAYS = (
+    "no run was under way, and what was written stays: Kafka ends what it was asked for, and"
+    " `poolkeeper apply` plans what is left"
+)
+
 
 @contextmanager
 def told_after_errors(in_mid_run: Callable[[], bool]) -> Iterator[None]:

@@ -166,6 +166,26 @@ def test_tls_encrypts_everything_and_knows_the_server(
         Session.open(server.secure, deadline_s=2, timeout_s=4)
 
 
+def test_who_has_no_certificate_that_the_server_trusts_is_told_of_certificates(
+    start_server: Callable[..., Server], certificate: tuple[Path, Path]
+) -> None:
+    """The server sends no alert of it, and closes the connection."""
+    store, pem = certificate
+    server = start_server(
+        "3.9.2",
+        "secureClientPort=PORT",
+        "secureClientPortAddress=127.0.0.1",
+        "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+        f"ssl.keyStore.location={store}",
+        f"ssl.keyStore.password={SECRET}",
+        f"ssl.trustStore.location={store}",
+        f"ssl.trustStore.password={SECRET}",
+        "ssl.clientAuth=need",
+    )
+    with pytest.raises(Unavailable, match="do not trust the client's certificate or miss it"):
+        Session.open(server.secure, tls=Tls(ca=str(pem)), deadline_s=4)
+
+
 def test_the_node_that_is_refused_when_connecting_is_named(
     start_server: Callable[..., Server],
 ) -> None:

@@ -21,7 +21,11 @@ SILENT = (
     "it accepts connections, but does not answer in time, as a server does that hangs or that is no"
     " ZooKeeper: a broker's port is none, and Kafka in KRaft mode has none"
 )
-HUNG_UP = "it closes connections, as servers do that have no quorum"
+HUNG_UP = (
+    "it closes connections, as servers do that have no quorum, that do not trust the client's"
+    " certificate or miss it, or that have no TLS at this port"
+)
+"""With TLS. ZooKeeper tells nothing of a certificate that it refuses, or resets the connection."""
 HUNG_UP_WITHOUT_TLS = (
     "it closes connections, as servers do that have no quorum, that require TLS, or that have too"
     " many of this machine"
@@ -113,6 +117,8 @@ def reason(error: BaseException, tls: bool) -> str:
             return f"its certificate is not trusted: {cause.verify_message.rstrip('.')}"
         case ssl.SSLError(reason=alert) if alert in CERTIFICATE_ALERTS:
             return f"it demands a client certificate that it trusts ({alert})"
+        case ssl.SSLError(reason="UNEXPECTED_EOF_WHILE_READING"):
+            return HUNG_UP
         case ssl.SSLError():
             return f"no TLS with it ({cause.reason or cause})"
         case KazooTimeoutError() | TimeoutError():

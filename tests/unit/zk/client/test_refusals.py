@@ -59,6 +59,7 @@ def alert(name: str) -> ssl.SSLError:
         ),
         (dropped(alert("WRONG_VERSION_NUMBER")), True, "no TLS with it (WRONG_VERSION_NUMBER)"),
         (dropped(None), True, HUNG_UP),
+        (dropped(alert("UNEXPECTED_EOF_WHILE_READING")), True, HUNG_UP),
         (dropped(None), False, HUNG_UP_WITHOUT_TLS),
         (dropped(ConnectionResetError(104, "reset")), False, HUNG_UP_WITHOUT_TLS),
         (dropped(BrokenPipeError(32, "broken")), True, HUNG_UP),

@@ -113,20 +113,25 @@ def test_an_empty_plan_says_so_and_ends_well(capsys):
     assert (code, said.out) == (0, "nothing to rehearse: the plan for main is empty\n")
 
 
-@pytest.fixture
-def leaderless(folder):
-    """A cluster as declared, but for a leader that its controller elects before anybody asks."""
-    lists = [(n % 3 + 1, (n + 1) % 3 + 1) for n in range(3)]
+def declare_three(folder, states, live=(1, 2, 3), **config):
+    """Three brokers and a topic; `states`: replicas, ISR and leader of each partition."""
+    names = ("replicas", "isr", "leader")
     partitions = [
-        {"partition": n, "replicas": ids, "isr": ids, "leader": ids[0] if n else -1}
-        for n, ids in enumerate(lists)
+        {"partition": n, **dict(zip(names, state, strict=True))} for n, state in enumerate(states)
     ]
-    topics = [{"name": "t", "partitions": partitions}]
-    brokers = [{"id": id_} for id_ in (1, 2, 3)]
+    topics = [{"name": "t", "config": config, "partitions": partitions}]
+    brokers = [{"id": id_} for id_ in live]
     seen = {"version": 1, "cluster": {"name": "main"}, "brokers": brokers, "topics": topics}
     (folder / "cluster.json").write_text(json.dumps(seen), encoding="utf-8")
     pool = POOL.replace(", 4, 5, 6, 7", "")
     (folder / "manifests" / "main.yaml").write_text(CLUSTER + pool)
+
+
+@pytest.fixture
+def leaderless(folder):
+    """A cluster as declared, but for a leader that its controller elects before anybody asks."""
+    ring = [(n % 3 + 1, (n + 1) % 3 + 1) for n in range(3)]
+    declare_three(folder, [(ids, ids, ids[0] if n else -1) for n, ids in enumerate(ring)])
 
 
 @pytest.mark.usefixtures("leaderless")
@@ -138,6 +143,24 @@ def test_a_plan_that_the_controller_does_by_itself_is_not_called_empty(capsys):
     assert (code, told in said.out) == (0, True)
     code, said = run(capsys, "--output", "json")
     assert (code, told in said.err, json.loads(said.out)["stages"]) == (0, True, 0)
+
+
+@pytest.mark.parametrize(
+    ("state", "least"),
+    [
+        pytest.param(((3, 1), (3,), -1), "1", id="it-is-offline"),
+        pytest.param(((1, 3), (1, 3), 1), "2", id="a-dead-broker-is-still-in-its-isr"),
+    ],
+)
+def test_what_was_wrong_before_is_not_the_plans_doing(capsys, folder, state, least):
+    """The plan elects the leader of another partition."""
+    states = [((2, 1), (1, 2), 1), state]
+    declare_three(folder, states, live=(1, 2), **{"min.insync.replicas": least})
+    code, said = run(capsys, "--output", "json")
+    found = json.loads(said.out)
+    assert (code, found["end"], found["ownBelowMinIsr"]) == (0, "Finished", 0)
+    causes = {(each["partition"], each["cause"]) for each in found["belowMinIsrPartitions"]}
+    assert causes == {(1, "Before")}
 
 
 @pytest.mark.parametrize("columns", [80, 100])

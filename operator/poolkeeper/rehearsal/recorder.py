@@ -31,14 +31,18 @@ IN, OUT, BUSY_IN, BUSY_OUT = range(4)
 
 @dataclass(slots=True)
 class Watched:
-    """A partition: its replicas and ISR before the plan, and what its state says now."""
+    """A partition: its replicas and ISR before the plan, and what its state says now.
+
+    `isr_before` has live brokers alone, and none where nobody led: what is wrong already is not the
+    plan's doing.
+    """
 
     before: tuple[int, ...]
-    isr_before: tuple[int, ...]
     min_isr: int
     ingest: float
     leader: int
     isr: tuple[int, ...]
+    isr_before: tuple[int, ...] = ()
     arriving: frozenset[int] = frozenset()
     """Replicas that were requested and have not been in sync since."""
     since_s: float = 0.0
@@ -86,6 +90,8 @@ class Recorder:
         """Record from now on; this is second 0."""
         self._begin_ms, self._recording = float(self._clock.now_ms()), True
         for tp, each in self._watched.items():
+            live = (broker for broker in each.isr if broker in self._row)
+            each.isr_before = tuple(live) if each.leader >= 0 else ()
             self._judge(tp, each)
             self._carry(each, 1)
         self._peaks, self._pieces = Peaks(self._busy), []
@@ -329,5 +335,5 @@ def _watched(cluster: Cluster) -> dict[Tp, Watched]:
         for p in topic.partitions:
             leader, isr = leader_and_isr(p, cluster)
             rate = p.in_bytes_per_s or 0.0
-            found[Tp(name, p.partition)] = Watched(p.replicas, isr, least, rate, leader, isr)
+            found[Tp(name, p.partition)] = Watched(p.replicas, least, rate, leader, isr)
     return found

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from rebalanced import Fleet, fleet_of
 
 pytestmark = pytest.mark.long
 
+CLUSTERS = Path(__file__).parents[2] / "crds" / "kafkaclusters.yaml"
 MOVING_ALL = [[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]]
 
 
@@ -206,6 +208,29 @@ def test_deleted_in_mid_run_it_is_gone_after_the_stage_in_flight(fleet):
     asked = fleet.requested()
     assert (len(asked[0]), asked[1]) == (2, [])
     fleet.scenes[0].wait(lambda: not fleet.maps(), "its ConfigMaps are gone")
+
+
+@pytest.mark.soak  # resources of other tests go with their definition, too
+def test_a_definition_that_is_replaced_in_mid_run_fails_nothing(fleet):
+    declared = {"mode": "Apply", "execution": {"maxMoves": 2}}
+    fleet.declare(**declared)
+    scene, definition = fleet.scenes[0], "crd/kafkaclusters.poolkeeper.dev"
+    scene.make_heavy("orders")
+    fleet.begin(budget={"clustersAtOnce": 1})
+    fleet.approve()
+    scene.wait(lambda: scene.request, "a stage is in flight")
+    kubectl = scene.plane.kubectl
+    kubectl("delete", definition, "--wait=false")
+    removed = "the definitions of kafkaclusters are being removed"
+    fleet.wait(lambda: removed in fleet.cluster(1).get("message", ""), "the other one is missing")
+    scene.make_light("orders")
+    kubectl("wait", "--for=delete", definition, "--timeout=50s")
+    kubectl("apply", "--server-side", "-f", str(CLUSTERS))
+    kubectl("wait", "--for=condition=Established", definition)
+    for each in fleet.scenes:
+        each.apply(each.cluster(**declared))
+    fleet.says("Succeeded")
+    assert (fleet.states(), fleet.even()) == ({"first": "Done", "second": "Done"}, [True, True])
 
 
 def test_a_killed_operator_goes_on_where_it_was(fleet):

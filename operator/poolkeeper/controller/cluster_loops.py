@@ -115,6 +115,7 @@ class ClusterLoops:
             self.reporter.drop_pending()
             self.assemblies = None
             self._removed.forget()
+            self._told_removed = ""
             return
         resources, labels = self.cache.contents()
         assemblies = assemble(
@@ -122,7 +123,7 @@ class ClusterLoops:
             labels,
             own_namespace=self.own_namespace,
             watched=self.watched(),
-            abandoned=self._abandoned([each.key for each in resources]),
+            abandoned=self._look_for_abandoned([each.key for each in resources]),
         )
         for name in set(self._loops) - set(assemblies):
             self._leave(self._loops[name])
@@ -156,6 +157,11 @@ class ClusterLoops:
         """Return the clusters whose declared state has not settled."""
         return frozenset(name for name, each in list(self._loops.items()) if each.settling)
 
+    @property
+    def abandoned(self) -> str:
+        """Why resources may be gone that nobody deleted, as last looked at; empty if none is."""
+        return self._told_removed
+
     def cluster_of_session(self, session_id: int) -> str:
         """Return the cluster whose loop has this session; empty if none has."""
         found = (n for n, each in list(self._loops.items()) if each.session_id == session_id != 0)
@@ -166,7 +172,7 @@ class ClusterLoops:
         cluster_loop = self._loops.get(name)
         return None if cluster_loop is None else cluster_loop.outcome
 
-    def _abandoned(self, keys: Collection[ObjectKey]) -> str:
+    def _look_for_abandoned(self, keys: Collection[ObjectKey]) -> str:
         """Return why resources may be gone that nobody deleted; empty if none is.
 
         If the API server is away, that is the last answer.

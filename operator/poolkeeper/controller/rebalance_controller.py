@@ -224,9 +224,7 @@ class RebalanceController:
             return {}, self._plan(entry, resource, spec, assemblies)
         external_plans: Mapping[str, ExternalPlan] = {}
         if entry.state.step is RebalanceStep.EXECUTING:
-            views = lifecycle.known_clusters(
-                entry.state, assemblies, self.cluster_loops.outcome, rebalance_of
-            )
+            views = self._views(entry, assemblies, rebalance_of)
             external_plans = self._execute(entry, resource, spec, views)
             if entry.other_format:
                 return external_plans, ReadyCondition(
@@ -324,11 +322,20 @@ class RebalanceController:
         """Keep what runs as it is while the Rebalance is invalid, and update its progress."""
         if entry.state.step is not RebalanceStep.EXECUTING:
             return {}
-        views = lifecycle.known_clusters(
-            entry.state, assemblies, self.cluster_loops.outcome, rebalance_of
-        )
+        views = self._views(entry, assemblies, rebalance_of)
         self._update(entry, resource, views, due=())
         return rebalances_offers.held_plans(entry.state, entry.record, entry.rates)
+
+    def _views(
+        self,
+        entry: RebalanceEntry,
+        assemblies: Mapping[str, Assembly],
+        rebalance_of: Mapping[str, str],
+    ) -> Mapping[str, lifecycle.KnownCluster]:
+        loops = self.cluster_loops
+        return lifecycle.known_clusters(
+            entry.state, assemblies, loops.outcome, rebalance_of, loops.abandoned
+        )
 
     def _withdraw(
         self, entry: RebalanceEntry, spec: RebalanceSpec | None

@@ -95,18 +95,29 @@ def is_approved(spec: RebalanceSpec, rebalance_state: RebalanceState) -> bool:
 
 @frozen
 class KnownCluster:
-    """What is known of a cluster now; `assembly` is `None` if the cluster no longer exists."""
+    """What is known of a cluster now.
+
+    `assembly`: `None` if no such KafkaCluster is there. `abandoned`: why it may be missing although
+    nobody deleted it, or empty. `first`: the Rebalance that has its turn in this cluster before.
+    """
 
     assembly: Assembly | None = None
     outcome: Outcome | None = None
     first: str = ""
-    """The Rebalance that has its turn in this cluster before."""
+    abandoned: str = ""
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the KafkaCluster was deleted."""
+        return not self.abandoned and (self.assembly is None or self.assembly.cluster is None)
 
     def obstacle(self, cluster: str) -> Wait | None:
         """Why nothing can begin in the cluster at present; `None` if it can."""
         assembly, outcome = self.assembly, self.outcome
-        if assembly is None or assembly.cluster is None:
+        if self.is_gone:
             return Wait(WaitReason.CLUSTER_MISSING, name=cluster)
+        if assembly is None or assembly.cluster is None:
+            return Wait(WaitReason.DECLARATION_HELD, detail=self.abandoned)
         if assembly.desired is None:
             return Wait(WaitReason.DECLARATION_HELD, detail=assembly.hold)
         mode = assembly.desired.cluster.mode
@@ -147,11 +158,17 @@ def known_clusters(
     assemblies: Mapping[str, Assembly],
     outcome_of: Callable[[str], Outcome | None],
     rebalance_of: Mapping[str, str],
+    abandoned: str = "",
 ) -> Mapping[str, KnownCluster]:
-    """What is known of each cluster; `rebalance_of`: which Rebalance has its turn in it."""
+    """What is known of each cluster; `rebalance_of`: which Rebalance has its turn in it.
+
+    `abandoned`: why resources may be missing that nobody deleted, or empty.
+    """
     names = [part.cluster for part in rebalance_state.parts]
     return {
-        name: KnownCluster(assemblies.get(name), outcome_of(name), rebalance_of.get(name, ""))
+        name: KnownCluster(
+            assemblies.get(name), outcome_of(name), rebalance_of.get(name, ""), abandoned
+        )
         for name in names
     }
 
@@ -170,10 +187,10 @@ def with_outcomes(
 def _part_with_outcome(part: ClusterRebalance, view: KnownCluster, due: bool) -> ClusterRebalance:
     if part.state.is_final:
         return part
-    if view.assembly is None or view.assembly.cluster is None:
+    if view.is_gone:
         message = f"KafkaCluster {part.cluster} does not exist any more"
         return replace(part, state=PartState.FAILED, message=message, why=())
-    if view.outcome is None and view.assembly.desired is not None:
+    if view.outcome is None and view.assembly is not None and view.assembly.desired is not None:
         return part  # a new leader has not looked at it yet
     obstacle = view.obstacle(part.cluster)
     progress = view.progress_of(part.hash)

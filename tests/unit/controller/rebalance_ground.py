@@ -78,6 +78,7 @@ class Loops:
     assemblies: Any = None
     offers: dict[str, ExternalPlan] = field(default_factory=dict)
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    abandoned: str = ""
     let_go: int = 0
 
     def set_external_plans(self, offers):

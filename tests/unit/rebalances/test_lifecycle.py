@@ -179,6 +179,14 @@ STALE = Refusal(RefusalReason.STALE_PLAN, "the plan is outdated")
             part("a", F, message="KafkaCluster a does not exist any more"),
             id="its-cluster-is-gone",
         ),
+        pytest.param(
+            part("a", M),
+            KnownCluster(abandoned="definitions were removed"),
+            part(
+                "a", W, why=(Wait(WaitReason.DECLARATION_HELD, detail="definitions were removed"),)
+            ),
+            id="its-cluster-went-with-its-definition",
+        ),
         pytest.param(part("a"), view(), part("a"), id="about-to-begin"),
         pytest.param(
             part("a", M),

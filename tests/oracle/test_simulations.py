@@ -4,7 +4,7 @@ import json
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import simulate_page
@@ -33,6 +33,7 @@ def told(kafka, kind, inputs):
 @pytest.mark.parametrize("kind", list(QUESTIONS))
 @compared(6)
 @given(seed=SEEDS)
+@example(seed=4902340)  # of sticky: who is on the partition's rack is asked before who is set aside
 def test_every_kind_answers_as_kafka_does(kafka_3_9, kind, seed):
     random = Random(seed)
     drawn = [QUESTIONS[kind](random) for _ in range(BATCH)]
@@ -61,9 +62,9 @@ def test_records_without_a_key_go_where_producers_sent_them_until_2_3(kafka_2_2,
 def test_the_page_shows_what_kafka_answers(kafka_3_9):
     page = PAGE.read_text(encoding="utf-8")
     compared = 0
-    for example in simulate_page.examples(page):
-        if example.kind is not None:
-            [theirs] = kafka_3_9.ask(example.kind, [json.loads(example.lines[0])])
-            assert json.loads(example.answer) == {"id": 1, "output": theirs}
+    for shown in simulate_page.examples(page):
+        if shown.kind is not None:
+            [theirs] = kafka_3_9.ask(shown.kind, [json.loads(shown.lines[0])])
+            assert json.loads(shown.answer) == {"id": 1, "output": theirs}
             compared += 1
     assert compared == len(QUESTIONS)

@@ -70,6 +70,11 @@ class StickyRacks:
         rack = self.of_member.get(member)
         return rack is not None and rack not in self.of_partition(number)
 
+    def match(self, member: str, number: int) -> bool:
+        """Whether a member is on a rack where the partition has a replica."""
+        rack = self.of_member.get(member)
+        return rack is not None and rack in self.of_partition(number)
+
     def fewest_members_first(self, numbers: list[int]) -> list[int]:
         """Return partitions by the number of members on their racks, else in the order given."""
         if not self.of_member:

@@ -31,6 +31,11 @@ _WALK_MAX = 64
 """How many members are looked at, by size, before those of a topic are kept in an order."""
 
 
+def _no_rack(member: int, number: int) -> bool:
+    """Racks do not count."""
+    return False
+
+
 class GroupBalancing:
     """An assignment while it is balanced.
 
@@ -51,6 +56,7 @@ class GroupBalancing:
         slack: int,
     ) -> None:
         self.assignment = assignment
+        self._on_rack: Callable[[int, int], bool] = _no_rack
         self._numbers = numbers
         self._subscriptions = subscriptions
         self._capacity = capacity
@@ -88,12 +94,18 @@ class GroupBalancing:
             insort(self._order, self._key(member))
         return rest
 
-    def improve(self, passes: Iterable[list[int]], previous: Mapping[int, int]) -> None:
+    def improve(
+        self,
+        passes: Iterable[list[int]],
+        previous: Mapping[int, int],
+        on_rack: Callable[[int, int], bool] = _no_rack,
+    ) -> None:
         """Balance (steps 2 to 4), going through the partitions of each pass in their order.
 
         `previous` are members that had a partition at an earlier generation: it goes back to them
-        where that helps.
+        where that helps. `on_rack`: whether a member is on a rack of a partition, and racks count.
         """
+        self._on_rack = on_rack
         shared = [len(subscribers) >= 2 for subscribers in self._subscribers]
         self._fix(shared)
         self._irregular = self._is_irregular()
@@ -189,8 +201,15 @@ class GroupBalancing:
         if previous is not None and size > self._size(previous) + 1:
             return previous
         subscribers = self._subscribers[topic_of(number)]
-        if self._irregular and not any(size > self._size(other) + 1 for other in subscribers):
-            return None
+        if self._irregular:
+            # Kafka ends with the first that it finds, and may not come to one that was set aside.
+            near = (
+                [one for one in subscribers if self._on_rack(one, number)]
+                if self._on_rack(self._owner[number], number)
+                else []
+            )
+            if not any(size > self._size(other) + 1 for other in chain(near, subscribers)):
+                return None
         least = self._least(topic_of(number))
         assert least is not None, "a topic that is balanced has subscribers that take part"
         return least if size > len(self.assignment[least]) + 1 else None

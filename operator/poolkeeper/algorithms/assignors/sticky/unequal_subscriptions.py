@@ -59,7 +59,11 @@ def assign_unequal(
         rest = balancing.assign(rest, lambda member, one: not racks.mismatch(ids[member], one))
     balancing.assign(rest)
     passes = [numbers.every()] if revoking else [unassigned, numbers.every()]
-    balancing.improve(passes, _earlier_owners(numbers, ids, data, owners.last_generation))
+    balancing.improve(
+        passes,
+        _earlier_owners(numbers, ids, data, owners.last_generation),
+        lambda member, one: racks.match(ids[member], one),
+    )
     return {
         member: numbers.names(some) for member, some in zip(ids, balancing.assignment, strict=True)
     }

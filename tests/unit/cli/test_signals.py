@@ -17,7 +17,8 @@ from poolkeeper.cli.input.interrupts import INTERRUPTED
 
 BEGINS_S = 60.0
 ENDS_S = 30.0
-PEM = base64.b64encode(b"a private key\n").decode()
+KEY = b"a private key\n"
+PEM = base64.b64encode(KEY).decode()
 PLUGIN = "from poolkeeper.__main__ import plugin; plugin()"
 HEED = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
 """What starts the tests may ignore the signal, as `nohup` does."""
@@ -42,17 +43,17 @@ def kubeconfig(server: str) -> str:
     )
 
 
-def written(folder: Path) -> list[Path]:
-    """Files with anything in them: one that was made a moment ago may stay, and is empty."""
-    return [file for file in folder.iterdir() if size_of(file)]
+def holding_the_key(folder: Path) -> list[Path]:
+    """Files that hold the key. Python tries folders with files of a moment, which hold another."""
+    return [file for file in folder.iterdir() if KEY in content_of(file)]
 
 
-def size_of(file: Path) -> int:
-    """Its bytes; none if it is gone: Python tries folders with files of a moment."""
+def content_of(file: Path) -> bytes:
+    """What is in it; nothing if it is gone."""
     try:
-        return file.stat().st_size
+        return file.read_bytes()
     except FileNotFoundError:
-        return 0
+        return b""
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -65,14 +66,14 @@ def test_a_key_of_the_kubeconfig_stays_in_no_file(mute: str, tmp_path: Path, num
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(words, env=environment, text=True, **pipes) as command:
         try:
-            until(lambda: written(work), "it has its credentials", BEGINS_S)
+            until(lambda: holding_the_key(work), "it has its credentials", BEGINS_S)
             command.send_signal(number)
             assert command.wait(ENDS_S) == INTERRUPTED
             assert command.stdout is not None
             assert json.load(command.stdout)["errors"][0]["message"] == "interrupted"
         finally:
             command.kill()
-    assert written(work) == []
+    assert holding_the_key(work) == []
 
 
 FOLLOWED = """

@@ -84,6 +84,7 @@ def cancel_waits(
         return ()
     view = RunView(
         ClusterReading(cluster),
+        tuple(classify([document.plan.moves[m] for m, _ in run.step], cluster)),
         returns=classify_returns(run, document.plan, cluster),
         stop=stored.stop,
         gone=gone,

@@ -9,7 +9,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import LogDir, TopicPartition
 from poolkeeper.planning.run_state.gates.disks import NOT_BEGUN_MS
-from poolkeeper.reconcile.recorded_run import disk_waits, leaders_to_ask, recorded_run
+from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits, leaders_to_ask, recorded_run
 
 MOVE = builders.move("t", 0, (1, 2), (3, 2), bytes=GIB)
 AT_WORK = builders.cluster(
@@ -41,6 +41,12 @@ def test_a_live_broker_that_does_not_begin_its_copy_is_named_after_a_while() -> 
     assert disk_waits(stored, AT_WORK, LOGS, late_ms - 1) == ()
     assert disk_waits(stored, AT_WORK, {}, late_ms) == ()
     assert disk_waits(StoredRun(), AT_WORK, LOGS, late_ms) == ()
+
+
+def test_a_copy_that_is_not_begun_is_no_reason_to_cancel_its_move() -> None:
+    stored, late_ms = StoredRun(RUN, DOCUMENT), RUN.requested_ms + NOT_BEGUN_MS
+    declared = builders.desired(builders.pool_spec("p", 1, 2, 3))
+    assert cancel_waits(stored, AT_WORK, declared, frozenset(), late_ms, LOGS) == ()
 
 
 def test_a_leader_that_does_not_know_of_a_replica_is_asked_after_a_while_and_named() -> None:

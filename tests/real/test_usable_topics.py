@@ -187,8 +187,13 @@ def consuming(sandbox: Sandbox, topic: str) -> Iterator[list[bytes]]:
 
 
 def send(sandbox: Sandbox, topic: str, records: list[tuple[int, bytes]]) -> list[tuple[int, int]]:
-    """Send (partition, value) pairs, acknowledged by all; return (partition, offset) pairs."""
-    producer = KafkaProducer(bootstrap_servers=sandbox.bootstrap.split(","), acks="all")
+    """Send (partition, value) pairs, acknowledged by all; return (partition, offset) pairs.
+
+    Brokers hear of new partitions one after the other, and the producer asks any of them.
+    """
+    brokers, wanted = sandbox.bootstrap.split(","), {partition for partition, _ in records}
+    producer = KafkaProducer(bootstrap_servers=brokers, acks="all", metadata_max_age_ms=200)
+    until(lambda: wanted <= set(producer.partitions_for(topic)), "the producer knows of all")
     sent = [producer.send(topic, value=value, partition=p) for p, value in records]
     found = [(s.get(timeout=120).partition, s.get(timeout=120).offset) for s in sent]
     producer.close()

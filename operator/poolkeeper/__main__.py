@@ -8,28 +8,37 @@ import faulthandler
 import gc
 import os
 import sys
+from collections.abc import Callable
 
 INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
-    try:
-        _prepare()
-        from poolkeeper.cli.main import main as run
 
-        code = run()
-    except KeyboardInterrupt:
-        code = _interrupted()
-    sys.exit(code)
+    def run() -> int:
+        from poolkeeper.cli.main import main as command_line
+
+        return command_line()
+
+    _exit_with(run)
 
 
 def plugin() -> None:
     """Run a command of the plugin of kubectl and exit with its code."""
+
+    def run() -> int:
+        from poolkeeper.cli.kubectl.main import main as command_line
+
+        return command_line()
+
+    _exit_with(run)
+
+
+def _exit_with(run: Callable[[], int]) -> None:
+    """Exit with what `run`, which brings its imports, returns."""
     try:
         _prepare()
-        from poolkeeper.cli.kubectl.main import main as run
-
         code = run()
     except KeyboardInterrupt:
         code = _interrupted()

@@ -139,17 +139,24 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return certificates.of_a_server(tmp_path_factory.mktemp("tls"), SECRET)
 
 
+def over_tls(store: Path) -> tuple[str, ...]:
+    """The settings of a server that has TLS, with the certificate of that store."""
+    return (
+        "secureClientPort=PORT",
+        "secureClientPortAddress=127.0.0.1",
+        "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+        f"ssl.keyStore.location={store}",
+        f"ssl.keyStore.password={SECRET}",
+    )
+
+
 def test_tls_encrypts_everything_and_knows_the_server(
     start_server: Callable[..., Server], certificate: tuple[Path, Path]
 ) -> None:
     store, pem = certificate
     server = start_server(
         "3.9.2",
-        "secureClientPort=PORT",
-        "secureClientPortAddress=127.0.0.1",
-        "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
-        f"ssl.keyStore.location={store}",
-        f"ssl.keyStore.password={SECRET}",
+        *over_tls(store),
         "ssl.clientAuth=none",
     )
     with Session.open(server.secure, tls=Tls(ca=str(pem)), deadline_s=DEADLINE_S) as session:
@@ -173,11 +180,7 @@ def test_who_has_no_certificate_that_the_server_trusts_is_told_of_certificates(
     store, pem = certificate
     server = start_server(
         "3.9.2",
-        "secureClientPort=PORT",
-        "secureClientPortAddress=127.0.0.1",
-        "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
-        f"ssl.keyStore.location={store}",
-        f"ssl.keyStore.password={SECRET}",
+        *over_tls(store),
         f"ssl.trustStore.location={store}",
         f"ssl.trustStore.password={SECRET}",
         "ssl.clientAuth=need",

@@ -5,7 +5,7 @@ has progressed. One that writes none tells what is awaited, and what is given up
 whatever may still change, while the plan of a person ends with what it could not do.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
@@ -119,7 +119,7 @@ def _end_of_persons_plan(
     plan = due.plan
     vain = _in_vain(context, waits)
     waits = tuple(wait for wait in waits if wait not in vain)
-    state = _state(wait for wait in waits if not _awaits_the_dead(context, wait))
+    state = _state([wait for wait in waits if not _awaits_the_dead(context, wait)])
     given_up = (*_given_up(plan, cluster), *_undone_steps(plan, cluster, context.memory.denied))
     if stay:
         given_up += stay.given_up(plan)
@@ -127,8 +127,8 @@ def _end_of_persons_plan(
     return Outcome(state, given_up, waits, plan)
 
 
-def _state(awaited: Iterable[Wait]) -> State:
-    return State.WAITING if any(True for _ in awaited) else State.CONVERGED
+def _state(awaited: Sequence[Wait]) -> State:
+    return State.WAITING if awaited else State.CONVERGED
 
 
 def _given_up(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:

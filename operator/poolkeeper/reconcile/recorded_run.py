@@ -23,7 +23,7 @@ from poolkeeper.planning.run_state.reassignments import requests, stalls
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Owned
 from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.context import progress_of
-from poolkeeper.reconcile.decide import cancel
+from poolkeeper.reconcile.decide.cancelling import cancel
 from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.reconcile.observe.run_view import RunView, target_disks

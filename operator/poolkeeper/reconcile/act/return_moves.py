@@ -1,4 +1,4 @@
-"""Cancels moves in flight and has their former order restored, as `decide.cancel` says.
+"""Cancels moves in flight and has their former order restored, as `decide.cancelling` says.
 
 A call of the brokers' API cannot be fenced as a write to ZooKeeper can: the journal is confirmed
 just before, the intent is recorded, and the call changes nothing where nothing moves. A controller
@@ -18,7 +18,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.reassignments.stalls import IGNORED_PAUSE_MS, STALL_MS
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
-from poolkeeper.reconcile.decide import cancel
+from poolkeeper.reconcile.decide.cancelling import cancel
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,

@@ -11,11 +11,8 @@ from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
-from poolkeeper.planning.run_state.throttling.unlimited_moves import (
-    StayingMoves,
-    unlimited,
-    unlimited_copies,
-)
+from poolkeeper.planning.run_state.progress.staying_moves import StayingMoves
+from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited, unlimited_copies
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide import unloadable_configs
 from poolkeeper.reconcile.decide.decisions import BeginRun, DoNothing

@@ -16,7 +16,7 @@ from poolkeeper.model.execution.runs import Ending, Phase
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.planning.run_state.progress.move_progress import copies_without_request
 from poolkeeper.reconcile.decide import throttle_rate
-from poolkeeper.reconcile.decide.cancel_candidates import homes
+from poolkeeper.reconcile.decide.cancelling.cancel_candidates import homes
 from poolkeeper.reconcile.decide.decisions import (
     WAITS_MAX,
     DoNothing,

@@ -21,7 +21,8 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
 )
 from poolkeeper.planning.run_state.returns import UNSETTLED
 from poolkeeper.planning.run_state.throttling import throttles
-from poolkeeper.reconcile.decide import cancel, throttle_rate, unloadable_configs
+from poolkeeper.reconcile.decide import throttle_rate, unloadable_configs
+from poolkeeper.reconcile.decide.cancelling import cancel
 from poolkeeper.reconcile.decide.decisions import (
     MissingInput,
     RunSituation,

@@ -24,7 +24,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import Execution, Mode
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.planning.run_state.progress import held_copies
+from poolkeeper.planning.run_state.progress import held_copies, staying_moves
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyLimits,
     CopyProgress,
@@ -70,7 +70,7 @@ def decide(at: RunSituation) -> Decision | NeededInput:
             return EnterPhase(Phase.RESTORING, ending)
         return _watch(at)
     if not _open(at):
-        given_up = unlimited_moves.given_up(_steps(at), _unlimited(at))
+        given_up = staying_moves.given_up(_steps(at), _unlimited(at))
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, given_up)
     return _begin(at)
 

@@ -36,7 +36,11 @@ from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
-from poolkeeper.planning.run_state.progress import log_dir_copies, step_progress
+from poolkeeper.planning.run_state.progress import (
+    log_dir_copies,
+    staying_moves,
+    step_progress,
+)
 from poolkeeper.planning.run_state.progress.move_progress import (
     ENDED_STATES,
     IN_FLIGHT_STATES,
@@ -52,18 +56,17 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
     IGNORED_PAUSE_MS,
     STALL_MS,
 )
-from poolkeeper.planning.run_state.throttling import throttles, unlimited_moves
+from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.decide import (
-    cancel,
-    cancel_candidates,
     early_end,
     in_flight,
     log_dir_moves,
     throttle_rate,
     unloadable_configs,
 )
+from poolkeeper.reconcile.decide.cancelling import cancel, cancel_candidates
 from poolkeeper.reconcile.decide.decisions import (
     WAITS_MAX,
     CheckThrottles,
@@ -309,7 +312,7 @@ def _given_up(at: RunSituation) -> tuple[Action, ...]:
     stay = _staying(at, left, sized)
     if len(stay) < len(left) or waits_for_copies(at.plan.moves, progress, at.view.cluster):
         return ()
-    return unlimited_moves.given_up(at.plan.moves, stay)
+    return staying_moves.given_up(at.plan.moves, stay)
 
 
 def held_moves(

@@ -36,8 +36,8 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     classify_lazily,
     waits_for_nodes,
 )
+from poolkeeper.planning.run_state.progress.staying_moves import StayingMoves
 from poolkeeper.planning.run_state.throttling import throttles
-from poolkeeper.planning.run_state.throttling.unlimited_moves import StayingMoves
 from poolkeeper.reconcile.act.run import begin_run
 from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.authority import approver

@@ -26,8 +26,8 @@ from poolkeeper.planning.run_state import deletions
 from poolkeeper.planning.run_state.gates import stray_logs
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.staying_moves import StayingMoves
 from poolkeeper.planning.run_state.progress.step_progress import StepState
-from poolkeeper.planning.run_state.throttling.unlimited_moves import StayingMoves
 from poolkeeper.reconcile.act import stall_recovery
 from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.context import PassContext

@@ -9,7 +9,7 @@ from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Throttle, ThrottleMode, Window
-from poolkeeper.planning.run_state.throttling.unlimited_moves import StayingMoves
+from poolkeeper.planning.run_state.progress.staying_moves import StayingMoves
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide.begin import decide_begin, staying_at_begin
 from poolkeeper.reconcile.decide.decisions import BeginRun, ComputeStage, DoNothing

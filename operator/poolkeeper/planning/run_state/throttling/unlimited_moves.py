@@ -9,38 +9,14 @@ So it is with moves between the log directories of a broker, by the config of th
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 
 from poolkeeper.errors import RefusalReason, Refused
-from poolkeeper.frozen import frozen
-from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.runs import UnreadableConfig
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, after_error
-from poolkeeper.model.plans import Move, MoveLogDir, Plan
-from poolkeeper.model.topology import Cluster, TopicPartition
-from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
+from poolkeeper.model.plans import Move, MoveLogDir
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.throttling import throttles
-
-
-@frozen
-class StayingMoves:
-    """Why moves between brokers, and those between log directories, stay; by index."""
-
-    moves: Mapping[int, Wait] = field(default_factory=dict)
-    copies: Mapping[int, Wait] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.moves) + len(self.copies)
-
-    @property
-    def waits(self) -> tuple[Wait, ...]:
-        """Why they stay, each reason once."""
-        return tuple(dict.fromkeys((*self.moves.values(), *self.copies.values())))
-
-    def given_up(self, plan: Plan) -> tuple[Action, ...]:
-        """What says that they were not made, one for each reason."""
-        return (*given_up(plan.moves, self.moves), *given_up(copies_of(plan), self.copies))
 
 
 def unlimited(
@@ -91,26 +67,6 @@ def unlimited_copies(
     """Return such moves between log directories by index, of those `left` to be made."""
     found = ((n, unwritable.get(steps[n].broker)) for n in left)
     return {n: _unwritable(config) for n, config in found if config is not None}
-
-
-def given_up(
-    moves: Sequence[Move] | Sequence[MoveLogDir], staying: Mapping[int, Wait]
-) -> tuple[Action, ...]:
-    """Return what says that moves were not made, one for each reason."""
-    named: dict[Wait, list[TopicPartition]] = {}
-    for m, wait in staying.items():
-        named.setdefault(wait, []).append(moves[m].name)
-    return tuple(
-        Action(
-            ActionKind.CONFIG_UNLOADABLE
-            if wait.reason is WaitReason.CONFIG_UNLOADABLE
-            else ActionKind.MOVES_UNLIMITED,
-            topic=wait.topic,
-            broker=wait.brokers[0] if wait.brokers else None,
-            partitions=tuple(names),
-        )
-        for wait, names in named.items()
-    )
 
 
 def _config(

@@ -16,7 +16,7 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
     STALL_MS,
 )
 from poolkeeper.reconcile.decide import in_flight
-from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, decide
+from poolkeeper.reconcile.decide.cancelling.cancel import FAILOVER_PAUSE_MS, decide
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     ElectController,

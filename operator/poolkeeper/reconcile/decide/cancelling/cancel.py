@@ -72,7 +72,7 @@ from poolkeeper.planning.run_state.returns import (
     waits_for_origin,
 )
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
-from poolkeeper.reconcile.decide import cancel_candidates
+from poolkeeper.reconcile.decide.cancelling import cancel_candidates
 from poolkeeper.reconcile.decide.decisions import (
     BeginReturn,
     CancelMoves,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.planning.run_state.reassignments.stalls import STALL_MS
-from poolkeeper.reconcile.decide.cancel import FAILOVER_PAUSE_MS, FREEZE_MS, decide
+from poolkeeper.reconcile.decide.cancelling.cancel import FAILOVER_PAUSE_MS, FREEZE_MS, decide
 from poolkeeper.reconcile.decide.decisions import (
     CancelMoves,
     ChangeThrottle,

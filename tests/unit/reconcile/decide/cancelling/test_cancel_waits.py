@@ -8,7 +8,7 @@ import pytest
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.planning.run_state.gates.disks import TargetDisks
-from poolkeeper.reconcile.decide.cancel import waits
+from poolkeeper.reconcile.decide.cancelling.cancel import waits
 from unit.reconcile.cancelled import (
     AT_WORK,
     BEHIND,

@@ -73,6 +73,12 @@ def lowered(scene: Scene, dice: random.Random) -> None:
     scene.factor = dice.choice([1, 2])
 
 
+def weightless(scene: Scene, dice: random.Random) -> None:
+    """A lower factor, of partitions without a byte: what they copy counts replicas."""
+    lowered(scene, dice)
+    scene.lists = [[(held, 0) for held, _ in some] for some in scene.lists]
+
+
 def weighed(scene: Scene, dice: random.Random) -> None:
     weights = {broker.id: Capacity(weight=1.0 + broker.id % 2) for broker in scene.live}
     scene.pool["capacity_of"] = weights
@@ -141,6 +147,18 @@ def test_bytes_cost_little_more_than_a_solver_finds(
         ours += copied(layout, layout.lists.tolist())
         known += least_copied(layout)[1]
     assert ours <= known * 1.15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("goals", [COUNTS, TOPICS], ids=["counts", "topics"])
+def test_no_bound_of_a_lowered_factor_is_above_what_a_solver_finds(
+    goals: tuple[Goal, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bounds = []
+    for layout in layouts_of(goals, weightless, range(8), monkeypatch):
+        bounds.append(certificate(layout).replica_moves_lower_bound)
+        assert bounds[-1] * REPLICA_MIB <= least_copied(layout)[1]
+    assert any(bounds)
 
 
 def layouts_of(

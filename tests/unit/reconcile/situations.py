@@ -5,13 +5,21 @@ from dataclasses import replace
 import builders
 from builders import move, partition, plan, pool_spec, topic
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved
+from poolkeeper.model.execution.runs import (
+    Health,
+    Phase,
+    Run,
+    RunDocument,
+    Saved,
+    UnreadableConfig,
+)
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import Execution
 from poolkeeper.model.topology import Cluster, Controller, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.progress.move_progress import classify
 from poolkeeper.planning.run_state.returns import classify_returns
+from poolkeeper.planning.staging.next_stage import Stage
 from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observe.run_view import RunView
 
@@ -23,6 +31,11 @@ MOVES = (
 )
 PLAN = plan(*MOVES, cluster="c", hash="sha256:p")
 RUN = Run("sha256:p", "f", "concern", Phase.MOVING, "digest", 1, 0)
+THROTTLED = Saved({"t": {}}, {1: {}, 2: {}, 3: {}})
+HIDDEN_T = UnreadableConfig("t", "/config/topics/t", "hidden")
+STAGE = Stage(((0, 1), (1, 1)), 200)
+ASKED = {"ending_read": True}
+SOUGHT = {**ASKED, "stage_computed": True, "stage": STAGE}
 BEFORE, AFTER = ((1, 2), (2, 1)), ((3, 2), (2, 3))
 
 

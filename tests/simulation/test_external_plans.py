@@ -93,15 +93,18 @@ def drifts(errand: ExternalPlanStatus) -> list[Drift]:
     return [fact for why in errand.why for fact in getattr(why, "facts", ())]
 
 
-def made(kafka: str = "2.8.2") -> Ground:
+def made(
+    kafka: str = "2.8.2", topics: tuple[str, ...] = ("t",), wanted: Desired = DESIRED
+) -> Ground:
     cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
     cluster.start()
-    cluster.create_topic("t", *UNEVEN)
+    for topic in topics:
+        cluster.create_topic(topic, *UNEVEN)
     cluster.settle()
     session = FakeSession(cluster.server, cluster.clock)
     seen = observe.cluster(session, "c").cluster
     session.close()
-    plan = make_plan(DESIRED, seen)
+    plan = make_plan(wanted, seen)
     plan = replace(plan, steps=(), hash=plan_json.plan_hash(plan.moves, ()))
     assert plan.moves
     requested: list[tuple[str, int]] = []
@@ -186,6 +189,25 @@ def test_what_was_begun_leaves_alone_what_others_moved(ground: Ground) -> None:
         (Action(ActionKind.LEFT_TO_OTHERS, partitions=(TopicPartition("t", 0),)),),
     )
     assert ground.cluster.replicas("t")["0"] == [4, 3]
+
+
+def test_what_was_begun_goes_on_without_a_topic_that_is_gone() -> None:
+    wanted = replace(DESIRED, pools=(replace(POOL, claims=("u",)),))
+    ground = made(topics=("t", "u"), wanted=wanted)
+    ground.cluster.create("/admin/delete_topics/u", "")
+    ground.cluster.settle()
+    left = tuple(move.name for move in ground.plan.moves if move.topic == "u")
+    assert 0 < len(left) < len(ground.plan.moves)
+    offer = ground.offer(has_begun=True, declaration=declaration(wanted, ground.plan))
+    executor = ground.executor(lambda: offer, desired=wanted)
+    executor.finish()
+    told = Action(ActionKind.LEFT_TO_OTHERS, partitions=left)
+    assert executor.seen[-1].external == done(ground, told)
+    assert ground.even()
+    plans = [outcome.plan for outcome in executor.seen if outcome.progress is not None]
+    stages = next(plan.stages for plan in plans if plan is not None and plan.moves)
+    planned = {ground.plan.moves[m].topic for stage in stages for m, _ in stage.moves}
+    assert planned == {"t"}, "what is gone takes no time"
 
 
 def test_what_is_declared_otherwise_by_now_is_refused(ground: Ground) -> None:

@@ -11,7 +11,7 @@ longer. Without a throttle a rate is assumed, and the
 makespan names it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -57,14 +57,18 @@ def with_stages(
     plan: Plan,
     cluster: Cluster,
     desired: Desired,
+    at: Sequence[int | None] | None = None,
     *,
     records: Records = NOTHING_RECORDED,
     gone: Collection[int] = (),
 ) -> Plan:
-    """Return the plan with its predicted stages, unless it has them, or too many moves for that."""
+    """Return the plan with its predicted stages, unless it has them, or too many moves for that.
+
+    `at`: as in `predict`.
+    """
     if plan.stages or not 0 < len(plan.moves) <= PREDICTED_MOVES_MAX:
         return plan
-    found = predict(plan, cluster, desired, records=records, gone=gone)
+    found = predict(plan, cluster, desired, at, records=records, gone=gone)
     return replace(plan, stages=found.stages, makespan=found.makespan)
 
 
@@ -72,16 +76,21 @@ def predict(
     plan: Plan,
     cluster: Cluster,
     desired: Desired,
+    at: Sequence[int | None] | None = None,
     *,
     records: Records = NOTHING_RECORDED,
     gone: Collection[int] = (),
     bounds: Bounds = DEFAULT_BOUNDS,
 ) -> Forecast:
-    """Predict all stages of the plan from the present cluster, and how long they take."""
+    """Predict all stages of the plan from the present cluster, and how long they take.
+
+    `at[i]`: the index of move i's path where its live list is, or `None` to leave the move out; if
+    `at` is not given, no move has begun.
+    """
     throttle = desired.cluster.execution.throttle
     fixed = throttle.mode is not ThrottleMode.NONE
     rate = throttle.rate_bytes_per_s if fixed else ASSUMED_RATE_BYTES_PER_S
-    table = EntryTable(plan.moves, cluster)
+    table = EntryTable(plan.moves, cluster, at)
     backlog = Backlog(table)
     rules = Rules(desired, cluster, frozenset(gone), records)
     packer = packer_for(rules, bounds, plan.moves, table)

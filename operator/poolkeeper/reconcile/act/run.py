@@ -16,6 +16,7 @@ from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.gates.disks import SeenDisks
+from poolkeeper.planning.run_state.progress.move_progress import OPEN_STATES, classify
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.act import (
@@ -57,7 +58,8 @@ def begin_run(
     context.trail.concern(plan.hash, approved_by=approved_by)
     cluster = observed.cluster
     records, gone = observed.records, observed.gone
-    plan = next_stage.with_stages(plan, cluster, desired, records=records, gone=gone)
+    left = [p.at if p.state in OPEN_STATES else None for p in classify(plan.moves, cluster)]
+    plan = next_stage.with_stages(plan, cluster, desired, left, records=records, gone=gone)
     context.access.remember_stopped(None)
     throttled = desired.cluster.execution.throttle
     limited = throttled.mode is not ThrottleMode.NONE

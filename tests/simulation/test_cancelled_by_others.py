@@ -1,6 +1,7 @@
 """Somebody cancels moves of a run with another tool: that stops the run, which does not fight."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -66,6 +67,45 @@ def test_a_stage_that_somebody_cancels_is_not_requested_again(
     assert [set(ids) for ids in cluster.replicas("t").values()] == [set(ids) for ids in LISTS]
     for path in (RUN, REQUEST):
         assert not cluster.exists(path), path
+
+
+def move_another(cluster: SimulatedCluster) -> None:
+    cluster.request({("t", 3): [1, 5]})
+
+
+def add_a_partition(cluster: SimulatedCluster) -> None:
+    body = cluster.read("/brokers/topics/t")
+    body["partitions"]["4"] = [4, 5]
+    cluster.set("/brokers/topics/t", body)
+
+
+@pytest.mark.parametrize("write", [move_another, add_a_partition])
+@pytest.mark.parametrize("kafka", WITH_API)
+def test_a_request_that_somebody_removes_before_it_begins_is_none_that_was_cancelled(
+    kafka: str, write: Callable[[SimulatedCluster], None]
+) -> None:
+    """The topic's node is written for something else, and none of our moves began."""
+    cluster = SimulatedCluster(SimulationSpec(spread(5), kafka=kafka))
+    cluster.start()
+    cluster.create_topic("t", *LISTS)
+    for partition in range(4):
+        cluster.simulation.set_size("t", partition, 20 * MB)
+    removed: list[bool] = []
+
+    def remove_request() -> None:
+        if not removed:
+            removed.append(True)
+            cluster.delete(REQUEST)
+            write(cluster)
+
+    wanted = desired(replace(ALLOWED, max_moves=1), 4, 5)
+    executor = Executor(cluster, wanted)
+    cluster.client.exists(REQUEST, lambda _: remove_request())
+    executor.finish()
+    assert removed
+    assert told(executor) == []
+    assert Ending.STOPPED not in executor.endings
+    assert {frozenset(ids) for ids in cluster.replicas("t").values()} == {frozenset({4, 5})}
 
 
 @pytest.mark.parametrize("kafka", WITH_API)

@@ -184,8 +184,8 @@ class PassMemory:
     """Since when a request for elections is there, while leaders are to be elected."""
     begun: set[int] = field(default_factory=set)
     """The requested moves that the controller has begun (2.4 and later)."""
-    requested_versions: dict[str, int | None] = field(default_factory=dict)
-    """The versions of the topic nodes with which the stage was requested."""
+    requested_nodes: dict[str, tuple[int | None, int]] = field(default_factory=dict)
+    """By topic, the version of its node and its partitions as the stage was requested."""
     overdue: Mapping[int, int] = field(default_factory=dict)
     """Since when a controller would have ended each requested move, had it known of it."""
     last_observation: LastObservation | None = None
@@ -319,7 +319,7 @@ class PassMemory:
         self.punctuality = PunctualityMemory()
         self.electing_since_ms = None
         self.begun = set()
-        self.requested_versions = {}
+        self.requested_nodes = {}
         self.overdue = {}
 
 

@@ -182,8 +182,9 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
     after = context.access.request_stage(run, after, at.plan, at.view.cluster)
     context.memory.moves_in_flight = len(entries)
     context.memory.begun = set()
-    topics = {at.plan.moves[m].topic for m, _ in entries} & at.view.cluster.topics.keys()
-    context.memory.requested_versions = {t: at.view.cluster.topics[t].version for t in topics}
+    names = {at.plan.moves[m].topic for m, _ in entries} & at.view.cluster.topics.keys()
+    topics = [at.view.cluster.topics[name] for name in names]
+    context.memory.requested_nodes = {t.name: (t.version, len(t.partitions)) for t in topics}
     context.memory.disks = SeenDisks()  # what is known is of the copies of an earlier stage
     context.memory.reported_stage = None
     again = decision.attempts if decision.attempts > 1 else 0

@@ -52,7 +52,7 @@ def decide(at: RunSituation) -> Watch | MissingInput:
         *cancel.waits(at),
         *gates.hanging(step, view.progress, view.cluster),
         *disks.waits_in_flight(step, view.progress, view.cluster, view.disks),
-        *dict.fromkeys(unloadable_configs.never_begun(at).values()),
+        *unloadable_configs.waits(at),
         *gates.controller(view.cluster),
         *gates.disagreements(view.cluster),
         *gates.foreign(view.cluster, owned_by(moves, run.step, run.returning)),

@@ -3,7 +3,8 @@
 No broker makes a log with such a config, so the copy would never begin, and its stage would wait
 for it for ever. Plans leave these topics out. But somebody may write the config after the plan was
 made. Before the request of the move it stays where it is. After it, it is cancelled once a broker
-had time to begin and has made no log: a copy that had begun by then goes on.
+had time to begin and has made no log: a copy that had begun by then goes on. Where brokers do not
+tell of their logs, nobody knows which copies had begun: the config is named, and nothing cancelled.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,6 +34,18 @@ def unloadable(
         for m in adding
         if said[topic := moves[m].topic]
     }
+
+
+def waits(at: RunSituation) -> tuple[Wait, ...]:
+    """Name the topics of the request in flight whose copies never begin, or may not have begun."""
+    if at.view.disks.log_dirs:
+        return tuple(dict.fromkeys(never_begun(at).values()))
+    if at.now_ms - at.run.requested_ms < disks.NOT_BEGUN_MS:
+        return ()
+    step = zip(at.run.step, at.view.progress, strict=True)
+    left = [m for (m, _), progress in step if progress.is_at_work]
+    named = unloadable(at.plan.moves, left, at.view.cluster, at.desired)
+    return tuple(dict.fromkeys(named.values()))
 
 
 def never_begun(at: RunSituation) -> dict[int, Wait]:

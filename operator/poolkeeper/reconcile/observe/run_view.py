@@ -55,6 +55,7 @@ from poolkeeper.planning.run_state.returns import (
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.context import PassContext
+from poolkeeper.reconcile.observe import cancelled_moves
 from poolkeeper.reconcile.observe.observation import balance_of
 
 DISKS_EVERY_MS = 15_000
@@ -185,11 +186,11 @@ def _observe_moves(
             memory.moves_in_flight = len(run.step) - arrived_of(run, progress)
             memory.overdue = _overdue(context, run, plan, reading.cluster)
             stop = context.access.read_stop()
-            _note_begun(context, run, plan, reading.cluster)
+            cancelled_moves.note_begun(context.memory, run, plan, reading.cluster)
             view = RunView(reading, progress, in_flight=True, returns=returns, stop=stop)
             return replace(
                 view,
-                cancelled=_cancelled_by_others(context, run, returns),
+                cancelled=cancelled_moves.cancelled(context.memory, run, returns),
                 disks=memory.disks.disks,
                 overdue=memory.overdue,
             )
@@ -199,37 +200,10 @@ def _observe_moves(
     memory.moves_in_flight = 0
     progress = classify(plan.moves, reading.cluster)
     memory.note_all_moves(plan, progress, reading.cluster)
-    _note_begun(context, run, plan, reading.cluster)
+    cancelled_moves.note_begun(context.memory, run, plan, reading.cluster)
     returns = classify_returns(run, plan, reading.cluster)
-    return RunView(reading, progress, cancelled=_cancelled_by_others(context, run, returns))
-
-
-def _note_begun(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> None:
-    """Note the moves that the controller has begun, or has begun and ended (2.4 and later).
-
-    The controller begins all moves of a request at once, and writes the topic node for each.
-    """
-    if records_moves(cluster.kafka_version) is not True:
-        return
-    topics, memory = cluster.topics, context.memory
-    requested = memory.requested_versions.items()
-    written = {name for name, at in requested if name in topics and topics[name].version != at}
-    for m, _ in run.step:
-        found = partition_of(plan.moves[m], cluster)
-        if found is not None and (found.moving or plan.moves[m].topic in written):
-            memory.begun.add(m)
-
-
-def _cancelled_by_others(
-    context: PassContext, run: Run, returns: Mapping[int, ReturnState]
-) -> tuple[int, ...]:
-    """Return the moves that were begun and are back where they were, without the run's doing.
-
-    No controller takes a move back by itself.
-    """
-    back = (ReturnState.RETURNED, ReturnState.OUT_OF_ORDER)
-    begun = (m for m, _ in run.step if m in context.memory.begun and m not in run.returning)
-    return tuple(m for m in begun if returns[m] in back)
+    cancelled = cancelled_moves.cancelled(context.memory, run, returns)
+    return RunView(reading, progress, cancelled=cancelled)
 
 
 def look_at_moves(

@@ -84,6 +84,22 @@ def test_what_no_broker_can_begin_is_taken_back(situation, decision):
 
 
 @pytest.mark.parametrize(
+    ("age_ms", "config", "named"),
+    [
+        (NOT_BEGUN_MS, {"retention.ms": "a week"}, True),
+        (NOT_BEGUN_MS - 1, {"retention.ms": "a week"}, False),
+        (NOT_BEGUN_MS, {"retention.ms": "1"}, False),
+    ],
+)
+def test_brokers_that_tell_of_no_logs_leave_it_to_people(age_ms, config, named):
+    found = replace(NEWER.topics["t"], config=config)
+    situation = at(replace(NEWER, topics={"t": found}), gone=(), brokers=True, age_ms=age_ms)
+    assert decide(situation) is None
+    reasons = {wait.reason for wait in in_flight.decide(situation).waits}
+    assert (WaitReason.CONFIG_UNLOADABLE in reasons) == named
+
+
+@pytest.mark.parametrize(
     ("situation", "decision"),
     [
         pytest.param(at(AT_WORK), None, id="nobody-asks"),

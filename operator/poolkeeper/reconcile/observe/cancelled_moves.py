@@ -1,0 +1,70 @@
+"""Which moves of a request in flight somebody cancelled by the brokers' API (2.4 and later).
+
+A move that had begun and is back where it was, without the run's doing, was cancelled: no
+controller takes a move back by itself. One that never began was not. That is told by what is seen
+of it from look to look, as nothing in ZooKeeper says that it was there.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from poolkeeper.model.execution.runs import Run
+from poolkeeper.model.plans import Plan
+from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.versions import records_moves
+from poolkeeper.planning.run_state.returns import ReturnState, partition_of
+from poolkeeper.reconcile.pass_memory import PassMemory
+
+
+def note_begun(memory: PassMemory, run: Run, plan: Plan, cluster: Cluster) -> None:
+    """Note the moves that the controller has begun, or has begun and ended.
+
+    The controller begins all moves of a request at once, and writes the topic node for each. So a
+    node that was written since the request tells that its moves had begun, unless somebody else
+    moves other partitions of the topic or added some, then or since.
+    """
+    left = [m for m, _ in run.step if m not in memory.begun]
+    if not left or records_moves(cluster.kafka_version) is not True:
+        return
+    ours = {plan.moves[m].name for m, _ in run.step}
+    written = set(_written(memory, {plan.moves[m].topic for m in left}, cluster))
+    for topic in set(_written_by_others(memory, written, ours, cluster)):
+        del memory.requested_nodes[topic]
+        written.remove(topic)
+    for m in left:
+        found = partition_of(plan.moves[m], cluster)
+        if found is not None and (found.moving or plan.moves[m].topic in written):
+            memory.begun.add(m)
+
+
+def cancelled(memory: PassMemory, run: Run, returns: Mapping[int, ReturnState]) -> tuple[int, ...]:
+    """Return the moves that were begun and are back where they were, without the run's doing.
+
+    `returns`: the request's moves by index, as if they were cancelled.
+    """
+    back = (ReturnState.RETURNED, ReturnState.OUT_OF_ORDER)
+    begun = (m for m, _ in run.step if m in memory.begun and m not in run.returning)
+    return tuple(m for m in begun if returns[m] in back)
+
+
+def _written(memory: PassMemory, topics: Iterable[str], cluster: Cluster) -> Iterator[str]:
+    """Yield the topics whose node was written since the request."""
+    requested = memory.requested_nodes
+    for name in topics:
+        topic = cluster.topics.get(name)
+        if topic is not None and name in requested and topic.version != requested[name][0]:
+            yield name
+
+
+def _written_by_others(
+    memory: PassMemory, topics: Iterable[str], ours: set[TopicPartition], cluster: Cluster
+) -> Iterator[str]:
+    """Yield the topics of which others move partitions, ask that they be moved, or added some."""
+    asked = {entry.topic for entry in cluster.reassignment or () if entry.name not in ours}
+    for name in topics:
+        partitions = cluster.topics[name].partitions
+        if (
+            name in asked
+            or len(partitions) != memory.requested_nodes[name][1]
+            or any(p.moving and TopicPartition(name, p.partition) not in ours for p in partitions)
+        ):
+            yield name

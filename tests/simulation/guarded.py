@@ -1,16 +1,17 @@
 """A cluster of the simulation of which nodes can be hidden from Poolkeeper, and damaged."""
 
 from kazoo.security import OPEN_ACL_UNSAFE as OPEN
-from kazoo.security import make_digest_acl
+from kazoo.security import make_acl, make_digest_acl
 
 import builders
 from builders import pool_spec, topic_spec
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode
-from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS, SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import FakeClient
 from poolkeeper.sandbox.simulation import Simulation, SimulationSpec, spread
 
 MB = 1_000_000
+KAFKAS = (make_digest_acl("kafka", "right", all=True),)
 RATE = "leader.replication.throttled.rate"
 SLOW = Execution(throttle=Throttle(ThrottleMode.FIXED, 2 * MB), max_moves=2)
 WANTED = builders.desired(
@@ -23,14 +24,35 @@ WANTED = builders.desired(
 """Moves topics t and u from brokers 1 and 2, where they are, to 3 and 4."""
 
 
-class Guarded(SimulatedCluster):
-    """A cluster whose brokers may read what is hidden from Poolkeeper."""
+class HidingCluster(SimulatedCluster):
+    """A cluster whose brokers, and `client`, may read and write what is hidden from Poolkeeper."""
+
+    def __init__(self, spec: SimulationSpec) -> None:
+        super().__init__(spec)
+        self.client.log_in("kafka", "right")
+        self.simulation = Simulation(spec, self._open, self.clock, None)
+
+    def _open(self) -> FakeClient:
+        client = FakeClient(self.server, timeout_ms=SESSION_MS)
+        client.log_in("kafka", "right")
+        return client
+
+    def hide(self, path: str) -> None:
+        self.client.set_acl(path, [*KAFKAS])
+
+    def protect(self, path: str) -> None:
+        """Let Poolkeeper read the node, and not write it."""
+        self.client.set_acl(path, [*KAFKAS, make_acl("world", "anyone", read=True)])
+
+    def show(self, path: str) -> None:
+        self.client.set_acl(path, [*OPEN])
+
+
+class Guarded(HidingCluster):
+    """Four brokers, two of which have topics t and u."""
 
     def __init__(self, kafka: str) -> None:
         super().__init__(SimulationSpec(spread(4), kafka=kafka))
-        self.client.log_in("kafka", "right")
-        spec = SimulationSpec(spread(4), kafka=kafka)
-        self.simulation = Simulation(spec, self._open, self.clock, None)
         self.start()
         for name in ("t", "u"):
             self.create_topic(name, [1, 2], [2, 1])
@@ -39,17 +61,6 @@ class Guarded(SimulatedCluster):
         for path in ("/config/topics/t", "/config/topics/u"):
             if not self.exists(path):
                 self.create(path, {"version": 1, "config": {}})
-
-    def _open(self) -> FakeClient:
-        client = FakeClient(self.server, timeout_ms=4000)
-        client.log_in("kafka", "right")
-        return client
-
-    def hide(self, path: str) -> None:
-        self.client.set_acl(path, [make_digest_acl("kafka", "right", all=True)])
-
-    def show(self, path: str) -> None:
-        self.client.set_acl(path, [*OPEN])
 
     def rates(self) -> list[str]:
         bodies = (self.read(f"/config/brokers/{n}") or {"config": {}} for n in range(1, 5))

@@ -11,6 +11,7 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Ending, StopRequest
 from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.reconcile.act.lost_runs import TRY_AGAIN_MS
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.zk.journal.runs import encode_stop
 from simulation.executors import Executor
@@ -115,6 +116,28 @@ def test_what_needs_a_broker_stays_and_all_else_moves(
     (wait,) = (w for w in executor.seen[-1].waits if w.reason is WaitReason.THROTTLES_UNWRITABLE)
     assert (wait.brokers, wait.path) == ((3,), BROKER)
     goes_on_by_itself(cluster, executor, course, runs=2)
+
+
+def test_what_stays_of_throttles_is_told_until_somebody_takes_it_off() -> None:
+    cluster = Guarded("3.9.2")
+    executor = Executor(cluster, WANTED)
+    executor.at_rest = lambda outcome: in_flight(cluster)
+    executor.finish()
+    cluster.protect(BROKER)
+    taken_off: list[int] = []
+
+    def at_rest(outcome: Outcome) -> bool:
+        stays = any(wait.reason is WaitReason.THROTTLES_LEFT for wait in outcome.waits)
+        if stays and not taken_off:
+            cluster.set(BROKER, {"version": 1, "config": {}})
+            taken_off.append(cluster.clock.now_ms())
+            return False
+        return bool(taken_off) and not stays
+
+    executor.at_rest = at_rest
+    executor.finish(passes_max=300)
+    assert cluster.clock.now_ms() - taken_off[0] < TRY_AGAIN_MS
+    assert not cluster.client.children("/poolkeeper/records/throttles")
 
 
 @pytest.mark.parametrize("cause", CAUSES)

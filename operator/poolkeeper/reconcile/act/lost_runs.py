@@ -68,10 +68,14 @@ def take_up(
 def take_off_throttles(context: PassContext, left: LeftThrottles) -> Result:
     """Restore what was before the throttles that runs of ours left; nothing of them goes on.
 
-    What may not be written stays, and is the only wait. It is tried again after a while.
+    What may not be written stays, and is the only wait. It is tried again after a while, or once
+    somebody else has taken some of it off.
     """
     memory, now_ms = context.memory, context.now_ms()
-    if left.recorded != memory.stuck_throttles or now_ms - memory.stuck_ms >= TRY_AGAIN_MS:
+    known = memory.stuck_throttles
+    lasts = {*known.topics, *known.brokers} <= {*left.ours.topics, *left.ours.brokers}
+    old = now_ms - memory.stuck_ms >= TRY_AGAIN_MS
+    if left.recorded != known or old or not lasts:
         memory.stuck_throttles, memory.stuck_ms = context.access.take_off_throttles(left), now_ms
     context.access.forget_request()
     stuck = memory.stuck_throttles

@@ -13,7 +13,7 @@ breaks it, in sentences; an empty answer is a run that kept it.
 * *Known*: what a run requests is in the record of its request before, which survives the run.
 * *Recorded*: a request comes in one transaction with the step of the run that names as many moves,
   and with checks of the controller epoch and of every topic node concerned; so does an election
-  with the run.
+  with the run. One that ends moves of others (`finishOrphanedMoves`) belongs to no run.
 * *Listed*: a run that ends leaves one entry in the history, in the transaction that removes it.
 * *Accounted*: a throttle is set in one transaction with the record that it is ours, and the record
   goes in one transaction with the last throttle that it tells of.
@@ -201,7 +201,7 @@ def unrecorded(trail: Trail) -> list[str]:
             entries = _entries(made[REQUEST])
             wanted = {CONTROLLER_EPOCH, *(f"{TOPICS}{topic}" for topic, _, _ in entries)}
             step = json.loads(made[RUN].data or b"")["step"] if RUN in made else ()
-            if len(step) != len(entries):
+            if len(step) != len(entries) and (step or not _finishes(trail, transaction, entries)):
                 found.append(f"zxid {transaction.zxid}: the run's step is not {entries}: {step}")
         elif ELECTION in made and trail.server.tree.at(RUN, transaction.zxid) and RUN not in made:
             found.append(f"zxid {transaction.zxid}: the run does not tell of the election")
@@ -210,6 +210,15 @@ def unrecorded(trail: Trail) -> list[str]:
             for path in sorted(wanted - checked)
         )
     return found
+
+
+def _finishes(trail: Trail, transaction: Transaction, entries: Requested) -> bool:
+    """Whether a request without a run ends moves of others: it names replicas that are there."""
+    for topic, partition, ids in entries:
+        node = trail.server.tree.at(f"{TOPICS}{topic}", transaction.zxid)
+        if not {*ids} < {*json.loads(node.data)["partitions"][str(partition)]}:
+            return False
+    return True
 
 
 def unknown_requests(trail: Trail) -> list[str]:

@@ -18,7 +18,8 @@ def tell(seed: int) -> None:
     played = play(seed, broken_at_rest)
     s = played.situation
     began_ms = s.cluster.server.log[0].time_ms
-    print(f"seed {seed}: Kafka {s.cluster.simulation.spec.kafka}, asks brokers: {s.asks_brokers}")
+    asks = f"asks brokers: {s.asks_brokers}, that list their logs: {s.tells_logs}"
+    print(f"seed {seed}: Kafka {s.cluster.simulation.spec.kafka}, {asks}")
     print(s.first, s.desired, sep="\n")
     for at_ms, kind in s.struck:
         print(f"{(at_ms - began_ms) / 1000:8.2f} s  {kind}")

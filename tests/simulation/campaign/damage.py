@@ -1,5 +1,7 @@
 """Nodes, Kafka's and ours, that make no sense, or are gone."""
 
+from collections.abc import Callable, Sequence
+
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import Situation
 
@@ -9,17 +11,63 @@ MENDED_MS = 12_000
 
 
 def topic_node(s: Situation) -> bool:
-    topics = s.topics()
-    return bool(topics) and _spoil(s, f"/brokers/topics/{s.dice.choice(topics)}")
+    nodes = _topic_nodes(s)
+    return bool(nodes) and _spoil(s, s.dice.choice(nodes))
 
 
 def config_node(s: Situation) -> bool:
-    found = [
+    found = _config_nodes(s)
+    return bool(found) and _spoil(s, s.dice.choice(found), b'{"version":1,"config":{}}')
+
+
+def hide_topic(s: Situation) -> bool:
+    """Hide one of several: where all are hidden, nothing can be said of the cluster."""
+    nodes = _topic_nodes(s)
+    return len({*nodes} - s.hidden) > 1 and _hide(s, s.cluster.hide, nodes)
+
+
+def protect_topic(s: Situation) -> bool:
+    return _hide(s, s.cluster.protect, _topic_nodes(s))
+
+
+def hide_config(s: Situation) -> bool:
+    return _hide(s, s.cluster.hide, _config_nodes(s))
+
+
+def protect_config(s: Situation) -> bool:
+    return _hide(s, s.cluster.protect, _config_nodes(s))
+
+
+def _hide(s: Situation, hide: Callable[[str], None], paths: Sequence[str]) -> bool:
+    """Change a node's ACL: for a while, or until all is put right."""
+    paths = [path for path in paths if path not in s.hidden]
+    if not paths:
+        return False
+    path = s.dice.choice(paths)
+    hide(path)
+    s.hidden.add(path)
+    if s.dice.random() < 0.5:
+        s.later(MENDED_MS, lambda: show(s, path))
+    return True
+
+
+def show(s: Situation, path: str) -> None:
+    """Let Poolkeeper read and write a node again."""
+    s.hidden.discard(path)
+    if s.cluster.exists(path):
+        s.cluster.show(path)
+
+
+def _topic_nodes(s: Situation) -> list[str]:
+    return [f"/brokers/topics/{topic}" for topic in s.topics()]
+
+
+def _config_nodes(s: Situation) -> list[str]:
+    return [
         f"/config/{kind}/{name}"
         for kind in ("topics", "brokers")
         for name in s.cluster.client.children(f"/config/{kind}") or ()
     ]
-    return bool(found) and _spoil(s, s.dice.choice(found), b'{"version":1,"config":{}}')
 
 
 def run_node(s: Situation) -> bool:
@@ -70,6 +118,10 @@ def _spoil(s: Situation, path: str, mended: bytes | None = None, bad: bytes | No
 DAMAGE = {
     Trouble.TOPIC_NODE_DAMAGED: topic_node,
     Trouble.CONFIG_NODE_DAMAGED: config_node,
+    Trouble.CONFIG_NODE_HIDDEN: hide_config,
+    Trouble.CONFIG_NODE_PROTECTED: protect_config,
+    Trouble.TOPIC_NODE_HIDDEN: hide_topic,
+    Trouble.TOPIC_NODE_PROTECTED: protect_topic,
     Trouble.RUN_NODE_REMOVED: run_node,
     Trouble.RUN_DOCUMENT_CUT: run_document,
     Trouble.TOPIC_RECORD_DAMAGED: topic_record,

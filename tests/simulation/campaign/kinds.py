@@ -31,6 +31,8 @@ class Trouble(StrEnum):
     BROKER_JOINS = "a broker is added, and a person adds it to a pool"
     BROKER_SESSION_ENDS = "a broker's session ends"
     DISK_FILLS = "partitions grow beyond the declared disks"
+    LOG_DIR_FAILS = "a log directory fails for good"
+    LOG_DIR_REPLACED = "a log directory fails and is replaced by an empty one"
 
     # Somebody else's programs (`tools`).
     FOREIGN_REQUEST = "somebody requests a reassignment"
@@ -49,10 +51,16 @@ class Trouble(StrEnum):
     TOPIC_MADE_AGAIN = "somebody deletes a topic and makes it again"
     PARTITIONS_ADDED = "somebody adds a partition"
     CONFIG_EDITED = "somebody edits a topic's config"
+    CONFIG_UNLOADABLE = "somebody writes a config that no broker can load"
+    LOG_DIR_MOVED = "somebody moves a replica between log directories"
 
     # Nodes (`damage`).
     TOPIC_NODE_DAMAGED = "a topic node is damaged for a while"
     CONFIG_NODE_DAMAGED = "a config node is damaged for a while"
+    CONFIG_NODE_HIDDEN = "a config node is hidden by its ACL"
+    CONFIG_NODE_PROTECTED = "a config node is made readable only by its ACL"
+    TOPIC_NODE_HIDDEN = "a topic node is hidden by its ACL"
+    TOPIC_NODE_PROTECTED = "a topic node is made readable only by its ACL"
     RUN_NODE_REMOVED = "the run node is removed"
     RUN_DOCUMENT_CUT = "the run's document is truncated for a while"
     TOPIC_RECORD_DAMAGED = "the record of a topic is damaged for a while"
@@ -61,6 +69,7 @@ class Trouble(StrEnum):
     # People (`people`).
     DRAINED = "a person drains a broker"
     UNDRAINED = "a person takes drains back"
+    LOG_DIR_DRAINED = "a person drains a log directory"
     POOL_CHANGED = "a person moves a topic to another pool"
     BROKER_OUT_OF_POOL = "a person takes a broker out of its pool"
     FACTOR_CHANGED = "a person changes a replication factor"
@@ -72,6 +81,9 @@ class Trouble(StrEnum):
     TAKEN_BACK = "a person takes all edits back"
     GOALS_CHANGED = "a person changes a pool's goals"
     MIN_ISR_RAISED = "a person raises min.insync.replicas"
+    PLAN_OFFERED = "a Rebalance offers a plan"
+    PLAN_OFFERED_LATER = "a Rebalance offers a plan before its window opens"
+    PLAN_WITHDRAWN = "a Rebalance offers a plan and withdraws it"
     APPROVAL_ASKED = "a person asks for approvals for a while"
     PAUSED = "a person pauses the cluster for a while"
     PLAN_ONLY = "a person declares PlanOnly for a while"

@@ -85,10 +85,12 @@ def leftovers(s: Situation, outcome: Outcome) -> list[str]:
     for topic, value in s.edited.items():
         if topic not in mended and tools.config_of(s, f"topics/{topic}").get(tools.EDITED) != value:
             found.append(f"somebody's edit of the config of {topic} is lost")
+    seen = outcome.last_observation
+    told = outcome.waits if seen is None else (*outcome.waits, *seen.unaccounted)
     named = {
         entity
-        for wait in outcome.waits
-        if wait.reason is WaitReason.THROTTLES_LEFT
+        for wait in told
+        if wait.reason in (WaitReason.THROTTLES_LEFT, WaitReason.THROTTLES_UNWRITABLE)
         for entity in truths.throttled_by(wait)
     }
     for entity in () if run else sorted(set(tools.throttled(s)) - named):
@@ -102,6 +104,9 @@ def leftovers(s: Situation, outcome: Outcome) -> list[str]:
 def not_as_declared(s: Situation, outcome: Outcome) -> list[str]:
     """Name the topics that are not as declared, although the loop says that it is done."""
     found = []
+    told = outcome.external
+    if s.offer is not None and not outcome.waits and (told is None or not told.why):
+        found.append(f"a plan that was offered is neither done nor refused: {told}")
     for spec in s.desired.topics:
         if any(p.topic == spec.topic or p.pool == spec.pool for p in outcome.problems):
             continue
@@ -118,7 +123,21 @@ def not_as_declared(s: Situation, outcome: Outcome) -> list[str]:
         }
         if (wrong or len(lists) < (spec.partitions or 0)) and not outcome.waits:
             found.append(f"{spec.topic} is {lists}, declared: {spec}, {pool}: {outcome.problems}")
+    if s.tells_logs and not outcome.problems and not outcome.waits:
+        found += not_emptied(s)
     return found
+
+
+def not_emptied(s: Situation) -> Iterator[str]:
+    """Name the replicas that are left in drained log directories."""
+    for each in (drained for pool in s.desired.pools for drained in pool.drain_log_dirs):
+        disk = s.cluster.simulation.brokers[each.broker].disk
+        for tp, log in disk.logs.items():
+            assigned = s.cluster.replicas(tp.topic) if tp.topic in s.topics() else {}
+            if disk.directories[log.directory] == each.path and each.broker in assigned.get(
+                str(tp.partition), ()
+            ):
+                yield f"{tp} is left in {each}"
 
 
 # In sync

@@ -92,6 +92,43 @@ def disks_fill(s: Situation) -> bool:
     return True
 
 
+def log_dir_fails(s: Situation) -> bool:
+    """A log directory of a broker fails for good."""
+    return _log_dir_fails(s) is not None
+
+
+def log_dir_is_replaced(s: Situation) -> bool:
+    """A log directory fails; later the broker is started with an empty one in its place."""
+    id_ = _log_dir_fails(s)
+    if id_ is None:
+        return False
+    s.later(s.dice.uniform(2_000, 40_000), lambda: replace_log_dirs(s, id_))
+    return True
+
+
+def _log_dir_fails(s: Situation) -> int | None:
+    """Return the broker of which a log directory failed, if one could."""
+    id_ = s.dice.choice(s.live)
+    simulation = s.cluster.simulation
+    disk = simulation.brokers[id_].disk
+    if disk.failed or not _may_go(s):
+        return None
+    s.died_ms.setdefault(id_, []).append(s.now_ms)
+    simulation.fail_log_dir(id_, s.dice.randrange(len(disk.directories)))
+    s.busy(SESSION_MS + 2000)
+    return id_
+
+
+def replace_log_dirs(s: Situation, id_: int) -> None:
+    """Start a broker anew with empty directories in the place of those that failed."""
+    simulation = s.cluster.simulation
+    if simulation.brokers[id_].alive:
+        s.died_ms.setdefault(id_, []).append(s.now_ms)
+        simulation.kill(id_)
+    simulation.brokers[id_].disk.replace_failed()
+    s.later(SESSION_MS + 1000, lambda: start(s, id_))
+
+
 def start(s: Situation, id_: int) -> None:
     """Let a broker return; it is registered when the session of its life before has ended."""
     if not s.cluster.simulation.brokers[id_].alive:
@@ -134,4 +171,6 @@ MACHINES = {
     Trouble.BROKER_JOINS: joins,
     Trouble.BROKER_SESSION_ENDS: session_ends,
     Trouble.DISK_FILLS: disks_fill,
+    Trouble.LOG_DIR_FAILS: log_dir_fails,
+    Trouble.LOG_DIR_REPLACED: log_dir_is_replaced,
 }

@@ -8,6 +8,7 @@ from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
     DeletionPolicy,
+    DrainLogDir,
     Goal,
     GoalKind,
     Mode,
@@ -40,10 +41,22 @@ def drain(s: Situation) -> bool:
 
 
 def undrain(s: Situation) -> bool:
-    drained = [pool for pool in s.desired.pools if pool.drain]
+    drained = [pool for pool in s.desired.pools if pool.drain or pool.drain_log_dirs]
     for pool in drained:
-        s.edit_pool(pool, drain=frozenset())
+        s.edit_pool(pool, drain=frozenset(), drain_log_dirs=())
     return bool(drained)
+
+
+def drain_log_dir(s: Situation) -> bool:
+    """Drain one of a broker's log directories, unless one of them is drained already."""
+    drained = {each.broker for pool in s.desired.pools for each in pool.drain_log_dirs}
+    choices = [(pool, id_) for pool in s.desired.pools for id_ in {*pool.brokers} - drained]
+    if not choices:
+        return False
+    pool, id_ = s.dice.choice(choices)
+    path = s.dice.choice(s.cluster.simulation.brokers[id_].disk.directories)
+    s.edit_pool(pool, drain_log_dirs=(*pool.drain_log_dirs, DrainLogDir(id_, path)))
+    return True
 
 
 def change_pool(s: Situation) -> bool:
@@ -72,7 +85,8 @@ def remove_broker(s: Situation) -> bool:
     choices = [c for c in choices if c[1] in s.dead] or choices
     pool, id_ = s.dice.choice(choices)
     brokers = tuple(each for each in pool.brokers if each != id_)
-    s.edit_pool(pool, brokers=brokers, drain=pool.drain - {id_})
+    log_dirs = tuple(each for each in pool.drain_log_dirs if each.broker != id_)
+    s.edit_pool(pool, brokers=brokers, drain=pool.drain - {id_}, drain_log_dirs=log_dirs)
     return True
 
 
@@ -224,6 +238,7 @@ def _stop(s: Situation, stop: StopRequest) -> bool:
 PEOPLE = {
     Trouble.DRAINED: drain,
     Trouble.UNDRAINED: undrain,
+    Trouble.LOG_DIR_DRAINED: drain_log_dir,
     Trouble.POOL_CHANGED: change_pool,
     Trouble.BROKER_OUT_OF_POOL: remove_broker,
     Trouble.FACTOR_CHANGED: change_factor,

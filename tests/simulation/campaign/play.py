@@ -25,18 +25,25 @@ from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SESSION_MS
 from poolkeeper.sandbox.fake_zookeeper import Faults
 from simulation.asked import AskedBrokers
-from simulation.campaign import machines, repairs, tools
+from simulation.campaign import damage, machines, offers, repairs, tools
 from simulation.campaign.damage import DAMAGE
 from simulation.campaign.groups import KINDS, groups, may_join
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.machines import MACHINES
+from simulation.campaign.offers import OFFERS
 from simulation.campaign.ours import AT_CALLS, OUTAGES_MS, CallTroubles
 from simulation.campaign.people import PEOPLE
 from simulation.campaign.situation import Situation, drawn
 from simulation.campaign.tools import TOOLS
 from simulation.executors import Executor, PlannedBefore
 
-ACTIONS: Mapping[Trouble, Callable[[Situation], bool]] = {**MACHINES, **TOOLS, **DAMAGE, **PEOPLE}
+ACTIONS: Mapping[Trouble, Callable[[Situation], bool]] = {
+    **MACHINES,
+    **TOOLS,
+    **DAMAGE,
+    **PEOPLE,
+    **OFFERS,
+}
 TROUBLE_MS = 15_000
 RETRY_MS = 1_500
 TRIES = 14
@@ -67,7 +74,12 @@ class Loop(Executor):
         try:
             if s.desired.cluster.mode is Mode.PLAN_ONLY:
                 return preview_cluster(context.preview, s.desired)
-            return reconcile_cluster(context, s.desired, authority_of(s.desired))
+            offered = offers.make(s, context)
+            outcome = reconcile_cluster(
+                context, s.desired, authority_of(s.desired), external=offered
+            )
+            offers.hear(s, outcome.external)
+            return outcome
         except Stale as stale:
             return Outcome(State.WAITING, waits=(after_error(stale),))
         except Unavailable:
@@ -129,11 +141,12 @@ def play(seed: int, at_rest: Callable[[Played], list[str]] = lambda _: []) -> Pl
     """Play a seed; `at_rest` names what is wrong each time the loop is at rest."""
     s = drawn(seed)
     calls = CallTroubles(s)
+    brokers = AskedBrokers(s.cluster, tells_logs=s.tells_logs)
     loop = Loop(
         s.cluster,
         s.desired,
-        brokers=AskedBrokers(s.cluster) if s.asks_brokers else None,
-        enrich=lambda cluster: _with_sizes(s, cluster),
+        brokers=brokers if s.asks_brokers else None,
+        enrich=brokers.enrich if s.tells_logs else lambda cluster: _with_sizes(s, cluster),
         plan=PlannedBefore(),
         situation=s,
         calls=calls,
@@ -223,12 +236,22 @@ DELETIONS = (WaitReason.TOPIC_QUEUED_FOR_DELETION, WaitReason.DELETION_AWAITS_BR
 
 def _put_right(s: Situation, outcome: Outcome) -> None:
     """Undo what people can undo: brokers return, strangers go, everything is allowed."""
+    for id_, broker in s.cluster.simulation.brokers.items():
+        if broker.disk.failed:
+            machines.replace_log_dirs(s, id_)
     for id_ in s.dead:
         machines.start(s, id_)
     s.edit_cluster(mode=Mode.APPLY)
+    offers.open_window(s)
     s.edit_execution(remedies=Remedies(True, True, True))
     for entity in s.foreign_throttles & set(tools.throttled(s)):
         tools.clear_throttles(s, entity)
+    for path in [*s.hidden]:
+        damage.show(s, path)
+    tools.load_configs(s)
+    hangs = has(outcome.waits, WaitReason.STAGE_IN_FLIGHT) and s.has(Trouble.CONFIG_UNLOADABLE)
+    if hangs or has(outcome.waits, WaitReason.COPY_NOT_BEGUN):
+        s.later(2_000, lambda: machines.change_controller(s))
     strange = any(wait.reason in STRANGE for wait in outcome.waits)
     if strange and s.cluster.exists(REQUEST):
         s.cluster.delete(REQUEST)

@@ -7,6 +7,7 @@ from typing import Any
 
 from builders import cluster_spec, pool_spec
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import (
     Approval,
     ApprovalPolicy,
@@ -21,9 +22,10 @@ from poolkeeper.model.specs import (
     ThrottleMode,
     TopicSpec,
 )
-from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.campaign.kinds import Trouble
+from simulation.guarded import HidingCluster
 
 MB = 1_000_000
 RATE = 2 * MB
@@ -41,19 +43,24 @@ Partition = tuple[str, int]
 class Situation:
     """A run of the campaign; troubles change it.
 
-    `sizes`: the bytes of each partition. `quiet_from_ms`: nothing is under way after that.
+    `tells_logs`: brokers that are asked list their logs, and tell their release. `sizes`: the bytes
+    of each partition. `quiet_from_ms`: nothing is under way after that.
     `skew_ms`: what the clock of our process is ahead.
     `died_ms`: when each broker did. `away`: when ZooKeeper is away, from and to.
     `foreign_throttles`: config nodes in which somebody else set throttles. `deleted`: topics that
     somebody deleted or asked to delete. `struck`: what happened, with its time.
+    `hidden`: nodes that Poolkeeper may not read, or not write.
+    `offer`: the plan of a Rebalance that is neither done nor refused; `offer_due`: one is to be
+    made. `window`: what such a plan waits for.
     """
 
     seed: int
     dice: Random
-    cluster: SimulatedCluster
+    cluster: HidingCluster
     desired: Desired
     first: Desired
     asks_brokers: bool
+    tells_logs: bool
     sizes: dict[Partition, int]
     quiet_from_ms: int = 0
     skew_ms: int = 0
@@ -63,6 +70,10 @@ class Situation:
     deleted: set[str] = field(default_factory=set)
     edited: dict[str, str] = field(default_factory=dict)
     struck: list[tuple[int, Trouble]] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)
+    offer: ExternalPlan | None = None
+    offer_due: bool = False
+    window: Wait | None = None
 
     @property
     def now_ms(self) -> int:
@@ -149,7 +160,7 @@ def drawn(seed: int) -> Situation:
     ]
     kafka = dice.choice(RELEASES)
     spec = SimulationSpec(spread(count), kafka=kafka, seed=seed, network_bytes_per_s=10 * MB)
-    cluster = SimulatedCluster(spec)
+    cluster = HidingCluster(spec)
     cluster.start()
     topics, sizes = [], {}
     for name in ("t", "u")[: dice.choice((1, 1, 2))]:
@@ -168,7 +179,9 @@ def drawn(seed: int) -> Situation:
         )
     first = Desired(_cluster_spec(dice), tuple(pools), tuple(topics))
     cluster.settle()
-    return Situation(seed, dice, cluster, first, first, dice.random() < 0.5, sizes)
+    asks = dice.random() < 0.6
+    tells_logs = asks and dice.random() < 0.6
+    return Situation(seed, dice, cluster, first, first, asks, tells_logs, sizes)
 
 
 def _cluster_spec(dice: Random) -> Any:

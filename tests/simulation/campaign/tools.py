@@ -192,6 +192,24 @@ def edit_config(s: Situation) -> bool:
     return True
 
 
+def spoil_config(s: Situation) -> bool:
+    """Write a config with which no broker makes a log."""
+    topics = s.topics()
+    if not topics:
+        return False
+    entity = f"topics/{s.dice.choice(topics)}"
+    configure(s, entity, {**config_of(s, entity), "segment.ms": "a week"})
+    return True
+
+
+def load_configs(s: Situation) -> None:
+    """Take back the configs that no broker can load."""
+    for topic in s.cluster.client.children("/config/topics") or ():
+        config = config_of(s, f"topics/{topic}")
+        if config.pop("segment.ms", None):
+            configure(s, f"topics/{topic}", config)
+
+
 def config_of(s: Situation, entity: str) -> dict[str, str]:
     found: dict[str, str] = (s.body(f"/config/{entity}") or {}).get("config", {})
     return found
@@ -221,6 +239,17 @@ def clear_throttles(s: Situation, entity: str) -> None:
 
 
 # Moves
+
+
+def move_log_dir(s: Situation) -> bool:
+    """Ask a broker to move one of its replicas to another of its directories."""
+    simulation = s.cluster.simulation
+    held = [(id_, tp) for id_ in s.live for tp in sorted(simulation.brokers[id_].disk.logs)]
+    if not held:
+        return False
+    id_, tp = s.dice.choice(held)
+    path = s.dice.choice(simulation.brokers[id_].disk.directories)
+    return simulation.alter_log_dir(id_, *tp, path) == ""
 
 
 def _move(s: Situation) -> tuple[Partition, list[int]] | None:
@@ -259,4 +288,6 @@ TOOLS = {
     Trouble.TOPIC_MADE_AGAIN: make_again,
     Trouble.PARTITIONS_ADDED: add_partition,
     Trouble.CONFIG_EDITED: edit_config,
+    Trouble.CONFIG_UNLOADABLE: spoil_config,
+    Trouble.LOG_DIR_MOVED: move_log_dir,
 }

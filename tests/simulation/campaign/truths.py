@@ -10,6 +10,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import ApprovalPolicy, Mode
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
+from poolkeeper.sandbox.simulation.broker.configs import is_loadable
 from poolkeeper.sandbox.simulation.codecs import Tp
 from poolkeeper.sandbox.simulation.profiles import Era
 from simulation.campaign import tools
@@ -136,9 +137,18 @@ def _may_not_fail_over(s: Situation, _: Wait) -> bool:
     return not s.desired.cluster.execution.remedies.allow_controller_failover
 
 
+TAKES_BACK = (
+    Trouble.API_CANCEL,
+    Trouble.API_MOVE,
+    Trouble.FOREIGN_REQUEST,
+    Trouble.REQUEST_EXTENDED,
+)
+"""What may bring a partition that had moved back to where it was."""
+
+
 def _stopped(s: Situation, _: Wait) -> bool:
     late = s.desired.cluster.execution.roll_back_on_deadline
-    return s.has(Trouble.STOPPED, Trouble.ROLLED_BACK, Trouble.API_CANCEL) or late
+    return s.has(Trouble.STOPPED, Trouble.ROLLED_BACK, *TAKES_BACK) or late
 
 
 def _mode(mode: Mode) -> Truth:
@@ -230,6 +240,20 @@ def _leaderless(s: Situation, wait: Wait) -> bool:
     return all(s.cluster.state(*name)[0] == -1 for name in wait.partitions)
 
 
+def _without_log(s: Situation, wait: Wait) -> bool:
+    disks = [s.cluster.simulation.brokers[id_].disk.logs for id_ in wait.brokers]
+    return all(Tp(*name) not in logs for name in wait.partitions for logs in disks)
+
+
+def _log_dir_failed(s: Situation, wait: Wait) -> bool:
+    disks = [s.cluster.simulation.brokers[id_].disk for id_ in wait.brokers]
+    return all(disk.index(wait.path) in disk.failed for disk in disks)
+
+
+def _between_log_dirs(s: Situation, _: Wait) -> bool:
+    return any(broker.disk.moving for broker in s.cluster.simulation.brokers.values())
+
+
 TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.STOPPED_BY_PERSON: _stopped,
     WaitReason.APPROVAL_REQUIRED: lambda s, _: (
@@ -270,7 +294,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.TOPIC_UNREADABLE: lambda s, _: s.has(*DAMAGE),
     WaitReason.TARGET_NOT_LIVE: _dead,
     WaitReason.PARTITION_LEADERLESS: _leaderless,
-    WaitReason.REPLICA_NOT_IN_SYNC: _dead,
+    WaitReason.REPLICA_NOT_IN_SYNC: _missing,
     WaitReason.NO_LIVE_REPLICA_IN_SYNC: lambda s, _: bool(s.dead),
     WaitReason.LAW_WORSENED: lambda s, _: bool(s.died_ms),
     WaitReason.NO_ROOM_ON_DISKS: lambda s, _: max(s.sizes.values()) > DISK_BYTES,
@@ -294,10 +318,22 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.MOVES_WITHOUT_REQUEST: _unrequested,
     WaitReason.TOPIC_DELETING: lambda s, w: s.cluster.exists(f"/admin/delete_topics/{w.topic}"),
     WaitReason.FAILED: _damaged,
+    WaitReason.UNAVAILABLE: lambda s, w: any(path in w.detail for path in s.hidden),
     WaitReason.THROTTLES_LEFT: lambda s, w: throttled_by(w) <= set(tools.throttled(s)),
     WaitReason.TOPIC_QUEUED_FOR_DELETION: _marked,
     WaitReason.DELETION_AWAITS_BROKERS: lambda s, w: (
         s.cluster.exists(f"/admin/delete_topics/{w.topic}") and _dead(s, w)
     ),
+    WaitReason.CONFIG_UNLOADABLE: lambda s, w: (
+        not is_loadable(tools.config_of(s, f"topics/{w.topic}"))
+    ),
+    WaitReason.COPY_NOT_BEGUN: _without_log,
+    WaitReason.LOG_DIR_FAILED: _log_dir_failed,
+    WaitReason.LOG_DIRS_BROKER_NOT_LIVE: _dead,
+    WaitReason.LOG_DIR_MOVES_IN_FLIGHT: _between_log_dirs,
+    WaitReason.LOG_DIR_MOVES_RETURNING: _between_log_dirs,
+    WaitReason.REPLICA_COPYING: _between_log_dirs,
+    WaitReason.LOG_DIR_MOVE_UNDONE: lambda s, _: s.has(Trouble.LOG_DIR_MOVED),
+    WaitReason.LOG_DIRS_UNKNOWN: lambda s, w: not s.tells_logs or _dead(s, w),
     WaitReason.LEADERS_MISSING: lambda s, _: bool(s.dead),
 }

@@ -239,6 +239,9 @@ class SimulatedBroker:
         known = self.roles.get(tp)
         if known is not None and state.leader_epoch < known.state.leader_epoch:
             return
+        if tp not in self.disk.logs and not self.configs.loads(tp.topic):
+            self._world.note(f"broker {self.id}: {tp} has a config that cannot be loaded")
+            return
         if not self._has_place(tp, new=state.leader_epoch == 0):
             self._world.note(f"broker {self.id}: {tp} is in a log directory that failed")
             return

@@ -4,6 +4,9 @@ A notification is handled once, in the order of its number; it only says whose c
 One that makes no sense is passed over, the next ones count. Old ones are cleared away while a later
 one is handled.
 
+A topic's config is *unloadable* where a number of it is none: no broker makes a log with it, as it
+reads the config for it. A log that is there goes on with the config before.
+
 Nothing else happens while a broker handles what has come. So it reads all notifications in one
 request, and in another the configs of all topics that they name: a real one reads each by itself.
 """
@@ -22,6 +25,7 @@ from poolkeeper.sandbox.simulation.zookeeper.session import Client, DeleteNode, 
 KEPT_MS = 900_000
 DEFAULT = "<default>"
 TOPICS = "topics/"
+_NUMBERS = (".ms", ".bytes")
 
 
 class ConfiguredBroker(Protocol):
@@ -48,6 +52,7 @@ class ConfigReader:
         self._broker = broker
         self._world = world
         self._last = -1
+        self._unloadable: set[str] = set()
 
     def begin(self) -> Steps:
         """Read all config there is, and wait for changes."""
@@ -61,6 +66,12 @@ class ConfigReader:
                 self._take(f"topics/{topic}", node[0])
         self._read(f"brokers/{self._broker.id}")
         yield
+
+    def loads(self, topic: str) -> bool:
+        """Whether a log of a topic can be made; what made no sense before is read again."""
+        if topic in self._unloadable:
+            self._read(f"{TOPICS}{topic}")
+        return topic not in self._unloadable
 
     def _on_change(self, _: Event) -> None:
         self._broker.side.post(self._handle)
@@ -111,6 +122,9 @@ class ConfigReader:
             self._world.note(f"broker {self._broker.id}: config of {entity}: {damage!r}")
             return
         if kind == "topics":
+            self._unloadable.discard(whose)
+            if not is_loadable(config):
+                self._unloadable.add(whose)
             wrong = self._broker.throttles.take_lists(whose, config)
         else:
             wrong = self._broker.throttles.take_rates({**self._defaults(), **config})
@@ -134,6 +148,12 @@ class ConfigReader:
                 return
             if stat is not None:
                 client.commit_many([[DeleteNode(path)]])
+
+
+def is_loadable(config: Mapping[str, str]) -> bool:
+    """Whether a broker makes logs with that config of their topic."""
+    numbers = (value for key, value in config.items() if key.endswith(_NUMBERS))
+    return all(value.strip().removeprefix("-").isdigit() for value in numbers)
 
 
 def _number(name: str) -> int:

@@ -16,7 +16,7 @@ from poolkeeper.rehearsal.driving import RehearsedSession
 from poolkeeper.sandbox.servers.settings import spread
 from poolkeeper.sandbox.simulation import SimulationSpec
 from poolkeeper.zk.cluster_access import ZooKeeperView
-from poolkeeper.zk.reading.kept_readings import DecodedTopics
+from poolkeeper.zk.reading.reading_cache import DecodedTopics
 
 BROKERS = 5
 MIB = 1024 * 1024

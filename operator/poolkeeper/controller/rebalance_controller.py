@@ -32,8 +32,8 @@ from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.errors import OtherFormat, PoolkeeperError, Refused
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.rebalances import RebalanceSpec, RebalanceState, RebalanceStep
-from poolkeeper.rebalances import external_plans as rebalances_offers
 from poolkeeper.rebalances import lifecycle
+from poolkeeper.rebalances import plans_to_offer as rebalances_offers
 from poolkeeper.rebalances.lifecycle import KnownCluster
 from poolkeeper.rebalances.metrics import RebalanceMetrics, metrics_of
 from poolkeeper.rebalances.planning.engines import PlanningEngine

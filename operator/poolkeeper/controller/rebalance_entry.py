@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.model.rebalances import RebalanceState
-from poolkeeper.rebalances.offered_plans import OfferedPlans
+from poolkeeper.rebalances.deletion import OfferedPlans
 from poolkeeper.rebalances.planning.planning_task import PlanningTask
 from poolkeeper.rebalances.rate_shares import ClusterRate
 from poolkeeper.rebalances.records import Record

@@ -9,5 +9,6 @@ imports only rooms named before it here: `facts` (what problems say), `problem` 
 replica goes where), `goals` (balance), `layout` (one pool, then all pools), `diagnosis` (what is
 left undone, and why), `proposals` (moves and steps), `audit` (the last word, counted
 independently), `parts` (what can be approved by itself), `staging` (what runs at once). `rules`
-says what the laws are for one cluster, for the audit, staging and reports.
+says what the laws are for one cluster, for the audit, staging and reports. `lawful_plan` plans
+again without the topics that the audit found unlawful.
 """

@@ -4,6 +4,6 @@
 
 Read `scope` (which clusters and pools), the folder `planning` (who plans, and how it is asked),
 `plan_cluster` (one cluster), `records`, `record_store` and `text_store` (what is kept, and where),
-`external_plans` (which cluster has its turn), `offered_plans` (what may run of a deleted
-Rebalance), `lifecycle` (the state of a Rebalance), `metrics`.
+`plans_to_offer` (which clusters' loops are offered their plan), `deletion` (when a deleted
+Rebalance may go), `lifecycle` (the state of a Rebalance), `metrics`.
 """

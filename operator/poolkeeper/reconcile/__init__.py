@@ -9,5 +9,5 @@ and `recorded_run` what it tells of a run. `steps_during_run` is what goes on be
 `adoption` hands topics over that exist, before a plan is made. `plan_to_approve` keeps the plan
 that a person is asked to approve (`decide.approval` says what of it is approved). `rate_signals`
 measures what the adaptive throttle goes by. `config_checks` asks the brokers about topic configs.
-`clock_jumps` sees that a clock was set back. `known_answers` keeps what was found out last.
+`clock_jumps` sees that a clock was set back. `answer_cache` keeps what was found out last.
 """

@@ -12,9 +12,9 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.reconcile.answer_cache import AnswerCache
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide.hand_over import HandOver, hand_over
-from poolkeeper.reconcile.known_answers import KnownAnswers
 from poolkeeper.reconcile.observe.observation import Observation, last_observation_of
 
 if TYPE_CHECKING:  # plans of files have no pass, whose inputs take long to import
@@ -48,7 +48,7 @@ def foreseen(desired: Desired, observed: Observation, approved: Collection[str])
     return replace(observed, records=change.after(observed.records))
 
 
-def last_seen(desired: Desired, observed: Observation, known: KnownAnswers) -> LastObservation:
+def last_seen(desired: Desired, observed: Observation, known: AnswerCache) -> LastObservation:
     """Return what statuses report of an observation by which nothing may be written."""
     change = hand_over(desired, observed.cluster, observed.records, frozenset())
     return _with_waits(last_observation_of(observed, None, known), change)

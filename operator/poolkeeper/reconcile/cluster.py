@@ -30,7 +30,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.progress import held_copies
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.reconcile import adoption, clock_jumps, config_checks, steps_during_run
-from poolkeeper.reconcile.act import run_end, run_looks
+from poolkeeper.reconcile.act import record_absences, run_end
 from poolkeeper.reconcile.act.missing_input import complete_view
 from poolkeeper.reconcile.act.run import apply_decision, discard_run
 from poolkeeper.reconcile.authority import Authority
@@ -123,7 +123,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
         return run_end.hold(context, run, document)
     view = observe_run(context, desired, run, document)
     if view.seen is not None:
-        run_looks.note_missing(context, desired, view.seen)
+        record_absences.record_if_missing(context, desired, view.seen)
     while True:
         now_ms = context.now_ms()
         at = RunSituation(

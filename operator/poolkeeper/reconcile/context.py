@@ -17,7 +17,7 @@ from poolkeeper.model.execution.punctuality import LostTime, Punctuality
 from poolkeeper.model.execution.runs import Phase, Run
 from poolkeeper.model.execution.waits import Wait, hold_up
 from poolkeeper.model.plans import Plan
-from poolkeeper.planning.layout.known_layouts import KnownLayouts
+from poolkeeper.planning.layout.layout_cache import LayoutCache
 from poolkeeper.planning.planner import Planner, PlanOptions, make_plan
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyState, copies_of
 from poolkeeper.planning.run_state.progress.punctuality import RunPace, lost_time, punctuality
@@ -39,7 +39,7 @@ def untimed(part: str) -> AbstractContextManager[None]:
 
 def planner_of_a_loop() -> Planner:
     """Return a planner that knows the last layouts, for one thread."""
-    return partial(make_plan, options=PlanOptions(lay_out=KnownLayouts()))
+    return partial(make_plan, options=PlanOptions(lay_out=LayoutCache()))
 
 
 @frozen

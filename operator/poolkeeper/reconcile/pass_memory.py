@@ -38,7 +38,7 @@ from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
 from poolkeeper.planning.run_state.reassignments.requests import SeenStall
 from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
-from poolkeeper.reconcile.known_answers import KnownAnswers
+from poolkeeper.reconcile.answer_cache import AnswerCache
 
 if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of files need none
     pass
@@ -56,7 +56,7 @@ class PendingPlan:
     """
 
     plan: Plan | None = None
-    known: KnownAnswers = field(default_factory=KnownAnswers)
+    known: AnswerCache = field(default_factory=AnswerCache)
 
 
 @frozen

@@ -18,8 +18,8 @@ from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
 from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.proposals import plan_json, reuse
+from poolkeeper.reconcile.answer_cache import AnswerCache, Question
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.known_answers import KnownAnswers, Question
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.reconcile.pass_memory import PendingPlan
 
@@ -105,7 +105,7 @@ def _still_valid(shown: Plan, new_plan: Plan, at: Circumstances, planner: Planne
     return with_shown_parts(shown, new_plan, at, planned)
 
 
-def _is_unlawful(plan: Plan, at: Circumstances, known: KnownAnswers) -> bool:
+def _is_unlawful(plan: Plan, at: Circumstances, known: AnswerCache) -> bool:
     violations = audit.check_plan(plan, at.desired, at.cluster, at.records, at.gone)
     if not violations and rest_of(plan, at.cluster) is plan:
         known.keep(Question.IS_REST_LAWFUL, (at, plan), None)

@@ -16,7 +16,7 @@ from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import adoption, plan_to_approve
 from poolkeeper.reconcile.context import PreviewContext
 from poolkeeper.reconcile.observe.observation import observe_cluster
-from poolkeeper.reconcile.plans.lawful_plans import lawful
+from poolkeeper.reconcile.plans.audited_plans import fresh_plan
 from poolkeeper.reconcile.recorded_run import damage_waits, recorded_run, waits_of
 
 
@@ -42,7 +42,7 @@ def preview_cluster(
         with context.timed("plan"):
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
-    found = lawful(desired, observed, planned, context.pending.known)
+    found = fresh_plan(desired, observed, planned, context.pending.known)
     plan = plan_to_approve.renew(context.pending, found.plan, found.desired, observed, context.plan)
     recorded = recorded_run(stored, observed.cluster)
     damaged = damage_waits(stored)

@@ -18,7 +18,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Step
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
-from poolkeeper.planning.lawful import lawful_plan
+from poolkeeper.planning.lawful_plan import lawful_plan
 from poolkeeper.planning.problem.topic_ownership import resolve_conflicts
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.gates import gates, stray_logs

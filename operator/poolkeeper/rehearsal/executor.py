@@ -26,7 +26,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Faults, faults
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
 from poolkeeper.zk.journal import journal
-from poolkeeper.zk.reading.kept_readings import DecodedTopics
+from poolkeeper.zk.reading.reading_cache import DecodedTopics
 
 POLL_S = 1.0
 AWAY_MS = 1000

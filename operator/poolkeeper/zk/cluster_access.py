@@ -27,7 +27,7 @@ from poolkeeper.zk.journal import records as zk_records
 from poolkeeper.zk.journal.journal import Journal, topic_record
 from poolkeeper.zk.journal.runs import digest_of, encode_document
 from poolkeeper.zk.reading import observe
-from poolkeeper.zk.reading.kept_readings import DecodedTopics, KeptReadings
+from poolkeeper.zk.reading.reading_cache import DecodedTopics, ReadingCache
 
 
 class ZooKeeperView:
@@ -35,7 +35,7 @@ class ZooKeeperView:
 
     def __init__(self, session: Session, decoded: DecodedTopics | None = None) -> None:
         self._session = session
-        self._kept = KeptReadings(session)
+        self._kept = ReadingCache(session)
         self._decoded = decoded
 
     def observe(
@@ -123,7 +123,7 @@ class ZooKeeperAccess(ZooKeeperView):
     def __init__(self, journal: Journal, decoded: DecodedTopics | None = None) -> None:
         super().__init__(journal.session, decoded)
         self._journal = journal
-        self._lists = throttling.KnownLists()
+        self._lists = throttling.ThrottleListCache()
 
     # The journal
 

@@ -58,7 +58,7 @@ def lists_of(document: RunDocument) -> Lists:
     return throttles.lists_of(document.plan.moves)
 
 
-class KnownLists:
+class ThrottleListCache:
     """The throttle lists of the run that was asked about last: every pass asks for the same."""
 
     def __init__(self) -> None:

@@ -4,7 +4,8 @@ Brokers may be away when a loop begins, and a password may be changed while it g
 that failed is opened anew between passes, with the credentials of then. Until it is there, passes
 do without, or go on with the one that answers in part; either way the reason is told.
 
-What brokers told is kept for passes before which nothing was written to ZooKeeper (`KeptSizes`).
+What brokers told is kept (`EnrichmentCache`) for passes before which nothing was written to
+ZooKeeper.
 Sizes change all the time, and ZooKeeper does not tell. To ask for those of 200,000 partitions, and
 to plan with them, takes seconds of processor time, here and at the brokers. So a loop that waits
 looks at them from time to time. Once anything is written, and for each pass over a run, they are
@@ -90,7 +91,7 @@ class BrokerLink:
         self._next_s = self._clock() + max(RETRY_S, RETRY_SHARE * took)
 
 
-class KeptSizes:
+class EnrichmentCache:
     """`enrich`, with what it returned last for the very same observation; for one thread."""
 
     def __init__(

@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 
 from poolkeeper.controller.loops import person_requests
-from poolkeeper.controller.loops.broker_link import BrokerLink, KeptSizes
+from poolkeeper.controller.loops.broker_link import BrokerLink, EnrichmentCache
 from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.controller.loops.news import POLL_S, RESYNC_S, WATCHED, NewsBudget, rest_s
 from poolkeeper.controller.loops.open_pass import (
@@ -96,7 +96,7 @@ def _run_previews(config: LoopConfig) -> None:
     """Plan and report without a single write, until the mode changes."""
     with config.reached.only(config.connections, config.desired()).session() as session:
         link = BrokerLink(config.connections.brokers)
-        enrich = KeptSizes(enrich_for(config.connections, link), link)
+        enrich = EnrichmentCache(enrich_for(config.connections, link), link)
         view = ZooKeeperView(session)
         context = PreviewContext(view, now_ms, enrich, config.pending, config.planner, config.timed)
         news = NewsBudget()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from poolkeeper.brokers.enrich import enrich_cluster
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops.audit_notes import note_commits
-from poolkeeper.controller.loops.broker_link import BrokerLink, KeptSizes
+from poolkeeper.controller.loops.broker_link import BrokerLink, EnrichmentCache
 from poolkeeper.controller.loops.silent_brokers import SilentBrokers
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
@@ -93,7 +93,7 @@ def open_pass(
             context = PassContext(
                 reached, clock, link.client, enrich, memory, planner, timed, trail, load
             )
-            context = replace(context, enrich_waiting=KeptSizes(enrich, link))
+            context = replace(context, enrich_waiting=EnrichmentCache(enrich, link))
             yield session, context, link
     finally:
         link.close()

@@ -6,5 +6,5 @@ Read `pool_layout` (one pool), `replication_factor` (whose is raised where not a
 `leaving_replicas` (which replicas leave where there is a choice),
 `leaders` (preferred leaders by reordering alone), `changes` (what differs, and why), of which
 `balance_causes` tells what balance mends, `all_pools` (pools in turn, new partitions included),
-`known_layouts` (which need not be laid out again).
+`layout_cache` (which need not be laid out again).
 """

@@ -37,8 +37,8 @@ from poolkeeper.planning.proposals import identity
 
 
 @frozen
-class Cooled:
-    """What may be done now. `waits_until_ms`: when what is left out may begin, if something is."""
+class CooledPlan:
+    """What of a plan may be done now; `waits_until_ms`: when what is left out may begin, if any."""
 
     plan: Plan
     waits_until_ms: int | None = None
@@ -57,20 +57,20 @@ def starts_by_itself(desired: Desired) -> bool:
     return cluster.approval.policy is ApprovalPolicy.AUTO and cluster.balancing.enabled
 
 
-def evens_out(plan: Plan) -> bool:
-    """Whether some of its moves have no other reason than balance, or a broker that is too full."""
+def has_balance_moves(plan: Plan) -> bool:
+    """Whether some moves are for balance alone, or take replicas off a broker that is too full."""
     return any(move.urgency == Urgency.BALANCE for move in plan.moves)
 
 
-def begun(
+def balance_record(
     plan: Plan, balancing: Balancing, last: BalanceRecord | None, started_ms: int
 ) -> BalanceRecord | None:
-    """What is to be remembered of a run of this plan; None if nothing is.
+    """The record of a run that balances; None if it does not, or if balance cools down.
 
     While balance cools down nothing counts: a loop evens nothing out then, and what a person starts
     does not make it wait longer.
     """
-    if not evens_out(plan) or waits_until_ms(balancing, last, started_ms) is not None:
+    if not has_balance_moves(plan) or waits_until_ms(balancing, last, started_ms) is not None:
         return None
     return BalanceRecord(started_ms)
 
@@ -89,28 +89,28 @@ def without_goals(desired: Desired, names: Container[str] | None = None) -> Desi
     return replace(desired, pools=tuple(pools))
 
 
-def cool(
+def hold_balance_back(
     plan: Plan,
     desired: Desired,
     until_ms: int | None,
     planned: Callable[[Desired], Plan],
     lawful: Callable[[Plan], bool],
-) -> Cooled:
+) -> CooledPlan:
     """The plan without its balance part, if that has to wait.
 
     `until_ms`: what `waits_until_ms` says now. `planned` makes the plan of what is declared,
     `lawful` tells whether a plan may be carried out.
     """
-    if until_ms is None or not evens_out(plan):
-        return Cooled(plan)
+    if until_ms is None or not has_balance_moves(plan):
+        return CooledPlan(plan)
     # Its fingerprint names what is really declared.
     plain = replace(planned(without_goals(desired)), fingerprint=plan.fingerprint)
     rest = _without_balance(plan)
-    if not evens_out(plain) and _work(plain) <= _work(rest) and lawful(rest):
+    if not has_balance_moves(plain) and _work(plain) <= _work(rest) and lawful(rest):
         found = rest
     else:
         found = plain if _work(rest) <= _work(plain) else plan
-    return Cooled(found, until_ms) if len(found.moves) < len(plan.moves) else Cooled(plan)
+    return CooledPlan(found, until_ms) if len(found.moves) < len(plan.moves) else CooledPlan(plan)
 
 
 def _work(plan: Plan) -> set[tuple[str, int]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import rate_signals
-from poolkeeper.reconcile.act import keep_throttles, run_looks
+from poolkeeper.reconcile.act import keep_throttles, record_absences
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import run as runs
 from poolkeeper.reconcile.decide.decisions import (
@@ -38,7 +38,7 @@ def complete_view(
             found = keep_throttles.ask_whether_settled(context, run, document, foreign)
             return replace(view, throttle_settled=found.done, unsettled=found.unsettled)
         case MissingInput.GONE:
-            gone = run_looks.note_gone(context, at.desired, view.cluster)
+            gone = record_absences.read_gone_brokers(context, at.desired, view.cluster)
             return replace(view, gone_read=True, gone=gone)
         case MissingInput.RATE_SIGNALS:
             return replace(view, signals=rate_signals.measure(context, at))

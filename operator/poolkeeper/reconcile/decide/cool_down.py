@@ -21,14 +21,14 @@ def plan_due_now(
     observed: Observation,
     now_ms: int,
     planned: Callable[[Desired], Plan],
-) -> cool_down.Cooled:
+) -> cool_down.CooledPlan:
     """Return what may be done of a fresh plan; `planned` plans for what else could be declared."""
     if plan.hash in authority.approved_by_name or not cool_down.starts_by_itself(desired):
-        return cool_down.Cooled(plan)
+        return cool_down.CooledPlan(plan)
     until_ms = cool_down.waits_until_ms(desired.cluster.balancing, observed.balanced, now_ms)
 
     def lawful(rest: Plan) -> bool:
         cluster, records, gone = observed.cluster, observed.records, observed.gone
         return not audit.check_plan(rest, desired, cluster, records, gone)
 
-    return cool_down.cool(plan, desired, until_ms, planned, lawful)
+    return cool_down.hold_balance_back(plan, desired, until_ms, planned, lawful)

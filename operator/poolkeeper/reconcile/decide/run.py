@@ -115,7 +115,7 @@ def decide(at: RunSituation) -> RunDecision | NeededInput:
 def _after_storing(at: RunSituation) -> EnterPhase:
     """The run is whole from here on, whoever takes it further: balance has begun, if it does."""
     balancing, started_ms = at.desired.cluster.balancing, at.run.started_ms
-    balance = cool_down.begun(at.plan, balancing, at.view.balanced, started_ms)
+    balance = cool_down.balance_record(at.plan, balancing, at.view.balanced, started_ms)
     return EnterPhase(Phase.THROTTLING, balance=balance)
 
 

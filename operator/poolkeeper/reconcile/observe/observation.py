@@ -23,7 +23,7 @@ from poolkeeper.planning.run_state.reassignments.lost_runs import NO_LOST_RUN, L
 from poolkeeper.planning.run_state.reassignments.orphans import Orphans
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.access import ClusterView, Enrich
-from poolkeeper.reconcile.known_answers import KnownAnswers, Question
+from poolkeeper.reconcile.answer_cache import AnswerCache, Question
 from poolkeeper.reconcile.observe.gone_brokers import (
     gone_brokers,
     updated_records,
@@ -154,7 +154,7 @@ def balance_of(view: ClusterView, now_ms: int) -> BalanceRecord | None:
 
 
 def last_observation_of(
-    observed: Observation, before: LastObservation | None, known: KnownAnswers
+    observed: Observation, before: LastObservation | None, known: AnswerCache
 ) -> LastObservation:
     """Return what statuses report; topics that changed during the reading appear as before."""
     whole = observed.cluster

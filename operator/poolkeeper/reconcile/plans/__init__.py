@@ -4,6 +4,6 @@ In come what is declared, what was observed and what is allowed; out goes the Ou
 
 Read `follow_plan` (the plan of what is declared, or a confirmed one), `follow_external_plan` (that
 of a Rebalance), `carry_out` (the early steps of a `due_plan`, and the begin of a run), `late_steps`
-(what comes when nothing is left to move) and `lawful_plans` (plans held against the placement
+(what comes when nothing is left to move) and `audited_plans` (plans held against the placement
 rules).
 """

@@ -1,4 +1,4 @@
-"""A plan that is followed now."""
+"""The plan that a pass carries out, with what was declared for it and what is allowed of it."""
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -8,9 +8,9 @@ from poolkeeper.reconcile.authority import Authority
 
 @frozen
 class DuePlan:
-    """A plan that is followed now, of what is declared, and what of it is allowed.
+    """A plan to carry out, what it was made for, and what of it is allowed.
 
-    `by_person`: a person confirmed it. Then an error is raised, as the person reads it.
+    `by_person`: a person confirmed it. Then errors are raised, for the person to read.
     """
 
     plan: Plan

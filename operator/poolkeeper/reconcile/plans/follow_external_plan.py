@@ -13,10 +13,10 @@ from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import approval, external_plan
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.reconcile.plans.audited_plans import enforce_rest
 from poolkeeper.reconcile.plans.carry_out import carry_out
 from poolkeeper.reconcile.plans.due_plan import DuePlan
 from poolkeeper.reconcile.plans.follow_plan import follow_plan
-from poolkeeper.reconcile.plans.lawful_plans import enforce_rest
 
 
 def follow_external_plan(

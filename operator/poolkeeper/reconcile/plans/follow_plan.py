@@ -14,21 +14,21 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Urgency
 from poolkeeper.planning.constraints import outages
 from poolkeeper.planning.parts.split import with_parts
-from poolkeeper.planning.proposals.cool_down import Cooled
+from poolkeeper.planning.proposals.cool_down import CooledPlan
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.planning.run_state.reassignments import requests
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile import plan_to_approve
 from poolkeeper.reconcile.act import lost_runs, stall_recovery
+from poolkeeper.reconcile.answer_cache import Question
 from poolkeeper.reconcile.authority import Authority, approver
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import approval, cool_down, hand_over
-from poolkeeper.reconcile.known_answers import Question
 from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.reconcile.plans.audited_plans import enforce_rest, fresh_plan
 from poolkeeper.reconcile.plans.carry_out import carry_out
 from poolkeeper.reconcile.plans.due_plan import DuePlan
-from poolkeeper.reconcile.plans.lawful_plans import enforce_rest, lawful
 from poolkeeper.text import named
 
 
@@ -100,7 +100,7 @@ class _Due:
     `approved`: the plan is what is left of one that a person approved.
     """
 
-    cooled: Cooled
+    cooled: CooledPlan
     desired: Desired
     authority: Authority
     waits: tuple[Wait, ...] = ()
@@ -127,7 +127,7 @@ def _confirm(
                 f"{named('broker', awaited)} would be rebuilt, and is not gone by spec.heal and the"
                 " clock of ZooKeeper: plan again"
             )
-    return _Due(Cooled(confirmed_plan), desired, authority)
+    return _Due(CooledPlan(confirmed_plan), desired, authority)
 
 
 def _awaited(plan: Plan, desired: Desired, observed: Observation) -> list[int]:
@@ -194,7 +194,7 @@ def _make_plan(
         with context.timed("plan"):
             return context.plan(wanted, observed.cluster, observed.records, observed.gone)
 
-    fresh = lawful(desired, observed, planned, context.memory.pending.known)
+    fresh = fresh_plan(desired, observed, planned, context.memory.pending.known)
     desired, now_ms = fresh.desired, context.now_ms()
     at, approvals = observed.circumstances(desired), authority.approvals
     asked = plan_to_approve.read(context) if approvals else None
@@ -202,7 +202,7 @@ def _make_plan(
     if rest is not None:
         assert asked is not None, "something of it is left"
         allowed = approval.with_approved(authority, rest, asked)
-        return _Due(Cooled(rest), desired, allowed, approved=True)
+        return _Due(CooledPlan(rest), desired, allowed, approved=True)
     cooled = cool_down.plan_due_now(fresh.plan, desired, authority, observed, now_ms, planned)
     if authority.plans is None:
         if cooled.plan.hash in approvals:
@@ -212,7 +212,7 @@ def _make_plan(
     rest = approval.approved_part(plan, fresh.plan, approvals, at)
     if rest is not None:
         allowed = approval.with_approved(authority, rest, plan)
-        return _Due(Cooled(rest), desired, allowed, approved=True)
+        return _Due(CooledPlan(rest), desired, allowed, approved=True)
     unknown = approval.unmatched_approvals(plan, approvals)
     if unknown:
         unknown -= plan_to_approve.carried_out(context)

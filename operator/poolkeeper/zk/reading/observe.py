@@ -30,7 +30,7 @@ from poolkeeper.zk.client import gc_pause
 from poolkeeper.zk.client.nodes import UNASKED, UNREADABLE, UNREADABLE_BODY, Node
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.reading import readings
-from poolkeeper.zk.reading.kept_readings import DecodedTopics
+from poolkeeper.zk.reading.reading_cache import DecodedTopics
 from poolkeeper.zk.reading.readings import ADMIN_PATHS, TRACE_PATHS, Admin, ZnodeReading
 
 CLOSINGS_MAX = 3

@@ -46,7 +46,7 @@ from poolkeeper.zk.codecs.kafka_nodes import (
 from poolkeeper.zk.codecs.state_nodes import StateColumns
 from poolkeeper.zk.reading import version_inference
 from poolkeeper.zk.reading.ended_growths import without_ended
-from poolkeeper.zk.reading.kept_readings import DecodedTopics, TopicNodes
+from poolkeeper.zk.reading.reading_cache import DecodedTopics, TopicNodes
 from poolkeeper.zk.reading.version_inference import Traces
 
 ADMIN_PATHS = (

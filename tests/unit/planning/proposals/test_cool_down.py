@@ -14,10 +14,10 @@ from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals.cool_down import (
-    Cooled,
-    begun,
-    cool,
-    evens_out,
+    CooledPlan,
+    balance_record,
+    has_balance_moves,
+    hold_balance_back,
     waits_until_ms,
     without_goals,
 )
@@ -124,10 +124,10 @@ GROWING = (
 
 def test_what_is_remembered_of_a_run():
     plan, settled = make_plan(*UNEVEN), make_plan(UNEVEN[0], cluster((1, 2), topic("t", (1,))))
-    assert begun(settled, HOUR, None, NOW_MS) is None
-    assert begun(plan, HOUR, None, NOW_MS) == BalanceRecord(NOW_MS)
-    assert begun(plan, HOUR, BalanceRecord(NOW_MS - 60 * MINUTE_MS), NOW_MS) is not None
-    assert begun(plan, HOUR, BalanceRecord(NOW_MS - MINUTE_MS), NOW_MS) is None
+    assert balance_record(settled, HOUR, None, NOW_MS) is None
+    assert balance_record(plan, HOUR, None, NOW_MS) == BalanceRecord(NOW_MS)
+    assert balance_record(plan, HOUR, BalanceRecord(NOW_MS - 60 * MINUTE_MS), NOW_MS) is not None
+    assert balance_record(plan, HOUR, BalanceRecord(NOW_MS - MINUTE_MS), NOW_MS) is None
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_is_remembered_of_a_run():
 )
 def test_what_waits_and_what_goes(wanted, seen, goes, held):
     plan = make_plan(wanted, seen)
-    found = cool(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen))
+    found = hold_balance_back(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen))
     assert paths(found.plan).keys() == goes
     assert len(plan.moves) - len(found.plan.moves) == held
     assert found.waits_until_ms == (LATER_MS if held else None)
@@ -157,7 +157,7 @@ def test_what_waits_and_what_goes(wanted, seen, goes, held):
 def test_moves_that_go_have_the_targets_of_the_whole_plan():
     wanted, seen = DRAINED
     plan = make_plan(wanted, seen)
-    found = cool(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen)).plan
+    found = hold_balance_back(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen)).plan
     assert found.moves == plan.moves[:1]
     assert (found.steps, found.problems) == (plan.steps, plan.problems)
 
@@ -166,14 +166,14 @@ def test_partitions_do_not_wait_for_moves_that_wait():
     wanted, seen = GROWING
     plan = make_plan(wanted, seen)
     assert [type(step) for step in plan.steps] == []
-    found = cool(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen)).plan
+    found = hold_balance_back(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen)).plan
     assert [type(step) for step in found.steps] == [AddPartitions]
 
 
 def test_what_the_rest_alone_would_break_is_planned_anew():
     wanted, seen = DRAINED
     plan = make_plan(wanted, seen)
-    found = cool(plan, wanted, LATER_MS, planner(seen), lambda wanted: False)
+    found = hold_balance_back(plan, wanted, LATER_MS, planner(seen), lambda wanted: False)
     assert found.plan.moves == make_plan(without_goals(wanted), seen).moves
 
 
@@ -183,9 +183,9 @@ def test_nothing_is_planned_again_where_nothing_waits():
 
     wanted, seen = DRAINED
     plan = make_plan(wanted, seen)
-    assert cool(plan, wanted, None, never, never) == Cooled(plan)
+    assert hold_balance_back(plan, wanted, None, never, never) == CooledPlan(plan)
     balanced = make_plan(wanted, cluster((1, 2, 3, 4), topic("t", (2,), (3,), (4,))))
-    assert cool(balanced, wanted, LATER_MS, never, never) == Cooled(balanced)
+    assert hold_balance_back(balanced, wanted, LATER_MS, never, never) == CooledPlan(balanced)
 
 
 def test_log_directories_are_evened_out_all_the_same():
@@ -199,7 +199,7 @@ def test_log_directories_are_evened_out_all_the_same():
     ]
     seen = Cluster("main", brokers, {"t": Topic("t", tuple(partitions), config={})}, id="c1")
     plan = make_plan(wanted, seen)
-    found = cool(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen))
+    found = hold_balance_back(plan, wanted, LATER_MS, planner(seen), lawful_for(wanted, seen))
     assert len(plan.moves) == 3
     assert found.plan.moves == ()
     assert {type(step) for step in found.plan.steps} == {MoveLogDir}
@@ -211,7 +211,7 @@ def test_laws_of_what_is_left(instance):
     wanted, seen, gone = instance
     plan = make_plan(wanted, seen, gone=gone)
     lawful = lawful_for(wanted, seen, gone)
-    found = cool(plan, wanted, LATER_MS, planner(seen, gone), lawful)
+    found = hold_balance_back(plan, wanted, LATER_MS, planner(seen, gone), lawful)
     assert lawful(found.plan)
     assert found.plan.fingerprint == plan.fingerprint
     # What has another reason than balance goes now.
@@ -223,5 +223,5 @@ def test_laws_of_what_is_left(instance):
     # Something waits, and is told to, or nothing does.
     assert (found.waits_until_ms is None) == (found.plan is plan)
     assert (found.waits_until_ms is None) == (len(found.plan.moves) == len(plan.moves))
-    if found.waits_until_ms is not None and evens_out(found.plan):
+    if found.waits_until_ms is not None and has_balance_moves(found.plan):
         assert found.plan.moves == make_plan(without_goals(wanted), seen, gone=gone).moves

@@ -10,7 +10,7 @@ from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.specs import KafkaClusterSpec, ZooKeeperSpec
-from poolkeeper.reconcile.known_answers import KnownAnswers
+from poolkeeper.reconcile.answer_cache import AnswerCache
 from poolkeeper.reconcile.observe.observation import Observation, check_id, last_observation_of
 from unit.resources.bodies import kafka, kafka_topic
 
@@ -27,7 +27,7 @@ def test_a_topic_that_changed_while_it_was_read_is_shown_as_it_was_before() -> N
     before = LastObservation(kafka([A, B]), RECORDS)
     torn = replace(kafka([A, C]), torn=frozenset({"b", "new"}))
     found = last_observation_of(
-        Observation(ClusterReading(torn), torn, RECORDS, frozenset({4})), before, KnownAnswers()
+        Observation(ClusterReading(torn), torn, RECORDS, frozenset({4})), before, AnswerCache()
     )
     expected = replace(kafka([A, B, C]), torn=frozenset({"new"}))
     assert found == LastObservation(expected, RECORDS, frozenset({4}))
@@ -94,6 +94,6 @@ def test_what_was_read_whole_is_shown_as_it_is() -> None:
     found = last_observation_of(
         Observation(ClusterReading(now), now, RECORDS, frozenset()),
         LastObservation(kafka([A, B]), RECORDS),
-        KnownAnswers(),
+        AnswerCache(),
     )
     assert found == LastObservation(now, RECORDS)

@@ -37,7 +37,7 @@ from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster, RefusedConfig
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.diagnosis import remaining_capacity
-from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
+from poolkeeper.planning.lawful_plan import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import with_parts
 from poolkeeper.planning.planner import PlanOptions, make_plan

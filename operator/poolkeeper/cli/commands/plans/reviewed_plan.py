@@ -13,7 +13,7 @@ from poolkeeper.planning.audit import audit
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.progress import step_progress
 from poolkeeper.reconcile.observe.observation import Observation
-from poolkeeper.reconcile.plans.lawful_plans import violations_of_rest
+from poolkeeper.reconcile.plans.audited_plans import violations_of_rest
 
 PLAN_BYTES_MAX = 2**30
 """Some four million moves, of 250 bytes each: twenty times the largest clusters."""

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from builders import cluster, desired, pool_spec, topic, topic_spec
 from laws import examples
 from poolkeeper.model.topology import Cluster
-from poolkeeper.planning.layout import known_layouts
-from poolkeeper.planning.layout.known_layouts import KnownLayouts
+from poolkeeper.planning.layout import layout_cache
+from poolkeeper.planning.layout.layout_cache import LayoutCache
 from poolkeeper.planning.planner import PlanOptions, make_plan
 from unit.planning.instances import instances
 
@@ -26,21 +26,21 @@ def seen(t: list[list[int]], u: list[list[int]]) -> Cluster:
 @examples(8)
 @given(st.lists(instances(), min_size=1, max_size=3))
 def test_plans_are_the_same_whatever_was_planned_before(found: list[tuple]) -> None:
-    known = KnownLayouts()
+    known = LayoutCache()
     for wanted, now, gone in (*found, *found):
         answer = make_plan(wanted, now, gone=gone, options=PlanOptions(lay_out=known))
         assert answer == make_plan(wanted, now, gone=gone)
 
 
 def test_only_a_pool_in_which_something_changed_is_laid_out(monkeypatch) -> None:
-    laid, lay_out = [], known_layouts.lay_out
+    laid, lay_out = [], layout_cache.lay_out
 
     def counted(problem, *rest, **more):
         laid.append(problem.pool.name)
         return lay_out(problem, *rest, **more)
 
-    monkeypatch.setattr(known_layouts, "lay_out", counted)
-    known, wanted = KnownLayouts(), desired(POOLS, *SPECS)
+    monkeypatch.setattr(layout_cache, "lay_out", counted)
+    known, wanted = LayoutCache(), desired(POOLS, *SPECS)
     first = seen([[1, 2]], [[4, 1]])
     make_plan(wanted, first, options=PlanOptions(lay_out=known))
     assert laid == ["p", "q"]

@@ -1,4 +1,4 @@
-"""Readings that are kept for as long as nothing is written to ZooKeeper.
+"""A cache of readings, which hold for as long as nothing is written to ZooKeeper.
 
 Every reply of a server names the last transaction that the server had applied when it answered. A
 sync lets the server apply all that was committed before. So if a sync answers with transaction Z,
@@ -33,7 +33,7 @@ NodesOfTopic: TypeAlias = tuple[Node, tuple[bytes | None, ...], Node | None]
 Reading = TypeVar("Reading")
 
 
-class KeptReadings:
+class ReadingCache:
     """The last reading of each kind; for one session and one thread."""
 
     def __init__(self, session: Session) -> None:

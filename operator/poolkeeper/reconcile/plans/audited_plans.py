@@ -1,4 +1,4 @@
-"""Plans held against the placement rules: a fresh one without what breaks them, the rest of one.
+"""Plans that the audit has passed: a fresh plan without what breaks a law, and the rest of a plan.
 
 Nothing of a plan is written before its rest was checked against what was just observed.
 """
@@ -9,13 +9,13 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.plans import Plan
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
-from poolkeeper.planning.lawful import LawfulPlan, lawful_plan
+from poolkeeper.planning.lawful_plan import LawfulPlan, lawful_plan
 from poolkeeper.planning.parts.choose import rest_of
-from poolkeeper.reconcile.known_answers import KnownAnswers, Question
+from poolkeeper.reconcile.answer_cache import AnswerCache, Question
 from poolkeeper.reconcile.observe.observation import Observation
 
 
-def enforce_rest(plan: Plan, desired: Desired, observed: Observation, known: KnownAnswers) -> None:
+def enforce_rest(plan: Plan, desired: Desired, observed: Observation, known: AnswerCache) -> None:
     """Raise `Refused` if the rest of the plan breaks a placement rule."""
 
     def enforce() -> None:
@@ -26,11 +26,11 @@ def enforce_rest(plan: Plan, desired: Desired, observed: Observation, known: Kno
     known.find(Question.IS_REST_LAWFUL, (observed.circumstances(desired), plan), enforce)
 
 
-def lawful(
+def fresh_plan(
     desired: Desired,
     observed: Observation,
     planned: Callable[[Desired], Plan],
-    known: KnownAnswers,
+    known: AnswerCache,
 ) -> LawfulPlan:
     """Return a fresh plan without what would break a placement rule."""
 

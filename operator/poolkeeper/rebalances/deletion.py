@@ -1,4 +1,4 @@
-"""Which clusters may have a run of a deleted Rebalance: it stays until none has one.
+"""When a deleted Rebalance may go: not before every cluster is known to have no run of it.
 
 A loop may begin a plan at any moment once it is offered. The loop's report, and the status of the
 Rebalance, say so a second later. So two things are not taken for proof that nothing runs:

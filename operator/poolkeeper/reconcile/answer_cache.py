@@ -1,9 +1,9 @@
-"""What a process found out last, so that a pass before which nothing changed finds it again.
+"""A cache of what a pass concludes, so that one before which nothing changed computes nothing.
 
 Planning, the audit and what is concluded from an observation are functions of values: the same
 values give the same answer. They are most of a pass's work. The values are compared, never the time
 nor a version. Where nothing was written to ZooKeeper the cluster is the very object of the last
-pass (`zk.reading.kept_readings`), and to compare it costs nothing.
+pass (`zk.reading.reading_cache`), and to compare it costs nothing.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Question(StrEnum):
     DISAGREEMENTS = "disagreements"
 
 
-class KnownAnswers:
+class AnswerCache:
     """The last answer to each question, and the values that it was asked about; for one thread."""
 
     def __init__(self) -> None:

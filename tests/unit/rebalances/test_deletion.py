@@ -15,7 +15,7 @@ from poolkeeper.model.execution.outcomes import (
 from poolkeeper.model.execution.records import NOTHING_RECORDED
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.rebalances import ClusterRebalance, PartState
-from poolkeeper.rebalances.offered_plans import OfferedPlans, may_run
+from poolkeeper.rebalances.deletion import OfferedPlans, may_run
 
 
 def told(state):

@@ -13,7 +13,7 @@ from poolkeeper.sandbox.fake_zookeeper import FakeClient, FakeZooKeeper, Fault, 
 from poolkeeper.sandbox.fake_zookeeper.faults import Call
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, WriteNode
 from poolkeeper.zk.client.operations import SetData
-from poolkeeper.zk.reading.kept_readings import KeptReadings
+from poolkeeper.zk.reading.reading_cache import ReadingCache
 
 PATH = "/node"
 
@@ -28,7 +28,7 @@ class Readings:
         self.others.commit([CreateNode(PATH, b"0")])
         self.loses_connection = False
         self.session = FakeSession(server, self.clock, plan=self._fault)
-        self.kept = KeptReadings(self.session)
+        self.kept = ReadingCache(self.session)
         self.reads = 0
 
     def read(self, kind: str = "node") -> tuple[bytes, int]:

@@ -8,7 +8,7 @@ from poolkeeper.controller.loops.broker_link import (
     KEPT_MAX_S,
     KEPT_S,
     BrokerLink,
-    KeptSizes,
+    EnrichmentCache,
 )
 from poolkeeper.model.topology import Cluster
 
@@ -21,7 +21,7 @@ class Asked:
         self.now_s = 100.0
         self.link = BrokerLink(lambda: None)
         self.times = 0
-        self.sizes = KeptSizes(self.enrich, self.link, lambda: self.now_s)
+        self.sizes = EnrichmentCache(self.enrich, self.link, lambda: self.now_s)
 
     def enrich(self, found: Cluster) -> Cluster:
         self.times += 1
@@ -71,5 +71,5 @@ def test_who_has_not_answered_is_asked_again_soon() -> None:
         (broker,) = cluster((asked.times,)).brokers.values()
         return cluster([replace(broker, silent=asked.times == 1)])
 
-    asked.sizes = KeptSizes(enrich, asked.link, lambda: asked.now_s)
+    asked.sizes = EnrichmentCache(enrich, asked.link, lambda: asked.now_s)
     assert [asked.look(found, KEPT_S) for _ in range(3)] == [1, 2, 2]

@@ -11,7 +11,7 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.audit.audit import Violation
-from poolkeeper.planning.lawful import ROUNDS_MAX, culprits, lawful_plan
+from poolkeeper.planning.lawful_plan import ROUNDS_MAX, culprits, lawful_plan
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import identity
 

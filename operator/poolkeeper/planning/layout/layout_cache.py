@@ -1,4 +1,4 @@
-"""The last layouts, so that a pool in which nothing changed is not laid out again.
+"""A cache of the last layouts: a pool in which nothing changed is not laid out again.
 
 A loop plans the same cluster again and again, while it waits and during a run. Mostly something
 changed that is no part of a layout (a throttle, a leader epoch), or a part of one pool only. What a
@@ -23,7 +23,7 @@ ROWS_MAX = 50_000
 _OF_ARRAYS = (PoolProblem, CapacityBounds, BrokerIndex, BackgroundLoad)
 
 
-class KnownLayouts:
+class LayoutCache:
     """Lays out pools as `lay_out` does. For one loop: it is not shared between threads."""
 
     def __init__(self) -> None:

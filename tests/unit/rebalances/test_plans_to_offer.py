@@ -10,7 +10,7 @@ from poolkeeper.model.rebalances import (
     RebalanceSpec,
 )
 from poolkeeper.model.specs import Window
-from poolkeeper.rebalances.external_plans import wait_before_stage
+from poolkeeper.rebalances.plans_to_offer import wait_before_stage
 
 HOUR_MS = 3_600_000
 NIGHT = BudgetWindow(Window("0 22 * * *", 8 * 3600), 600)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from poolkeeper.reconcile.known_answers import KnownAnswers, Question
+from poolkeeper.reconcile.answer_cache import AnswerCache, Question
 
 
 def test_a_question_about_equal_values_is_asked_once() -> None:
-    known, asked = KnownAnswers(), []
+    known, asked = AnswerCache(), []
 
     def half(of: list[int]) -> list[int]:
         asked.append(list(of))
@@ -21,7 +21,7 @@ def test_a_question_about_equal_values_is_asked_once() -> None:
 
 
 def test_an_error_is_no_answer() -> None:
-    known, asked = KnownAnswers(), []
+    known, asked = AnswerCache(), []
 
     def fail() -> int:
         asked.append(1)
@@ -34,7 +34,7 @@ def test_an_error_is_no_answer() -> None:
 
 
 def test_an_answer_that_was_found_on_the_way_is_kept() -> None:
-    known = KnownAnswers()
+    known = AnswerCache()
     known.keep(Question.FRESH_PLAN, (1,), "kept")
     assert known.find(Question.FRESH_PLAN, (1,), lambda: "found") == "kept"
     assert known.find(Question.FRESH_PLAN, (2,), lambda: "found") == "found"

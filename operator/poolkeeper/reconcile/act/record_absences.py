@@ -1,4 +1,4 @@
-"""Looks for missing brokers while a run is under way, so that their absence counts (`absences`).
+"""Records which brokers are missing while a run is under way, so that `heal` can count absences.
 
 A run may last for hours, and a pass over it reads a few topics. The records are those of all
 topics: they are read again after a while only.
@@ -14,8 +14,8 @@ LOOK_EVERY_MS = 20_000
 """A third of the least time by which looks may be apart."""
 
 
-def note_missing(context: PassContext, desired: Desired, cluster: Cluster) -> None:
-    """Record a look from time to time, if a broker is missing or one of them is back."""
+def record_if_missing(context: PassContext, desired: Desired, cluster: Cluster) -> None:
+    """Record the missing brokers from time to time, if there are any or one of them is back."""
     memory = context.memory
     if not desired.cluster.heal.enabled:
         return
@@ -24,12 +24,12 @@ def note_missing(context: PassContext, desired: Desired, cluster: Cluster) -> No
     if memory.gone is not None and context.now_ms() - memory.gone_read_ms < LOOK_EVERY_MS:
         return
     if missing or missing != memory.missing:
-        note_gone(context, desired, cluster)
+        read_gone_brokers(context, desired, cluster)
         memory.missing = missing
 
 
-def note_gone(context: PassContext, desired: Desired, cluster: Cluster) -> frozenset[int]:
-    """Return the brokers that count as gone; record who is missing, so that it can count later."""
+def read_gone_brokers(context: PassContext, desired: Desired, cluster: Cluster) -> frozenset[int]:
+    """Record the missing brokers, and return those that count as gone."""
     memory, now_ms = context.memory, context.now_ms()
     if memory.gone is not None and now_ms - memory.gone_read_ms < READ_GONE_EVERY_MS:
         return memory.gone

@@ -33,8 +33,8 @@ ReadSecret = Callable[[str], Secret]
 """Reads a Secret by name; raises `Unavailable` where that fails or it does not exist."""
 
 
-def hiding(read: ReadSecret, masked: Secrets) -> ReadSecret:
-    """Return what reads Secrets as well, and masks in logs what nobody may see of them."""
+def masking_reader(read: ReadSecret, masked: Secrets) -> ReadSecret:
+    """Return a reader of Secrets like `read`, which also masks their values in logs."""
 
     def read_hidden(name: str) -> Secret:
         found = read(name)

@@ -264,7 +264,7 @@ def _write_samples(folder: Path, fleet: Mapping[str, cases.Case]) -> int:
     return total
 
 
-_SAMPLES = parquet.plain(schemas.SAMPLES)
+_SAMPLES = parquet.arrow(schemas.SAMPLES).remove_metadata()
 
 
 def _budget(folder: Path) -> None:

@@ -52,7 +52,7 @@ def claim_folder(root: Path) -> Path:
     boot = processes.boot_id()[:8]
     for found in root.iterdir():
         of_boot, pid, ticks, _ = found.name.split("-")
-        if of_boot != boot or not processes.alive(Identity(int(pid), int(ticks))):
+        if of_boot != boot or not processes.is_alive(Identity(int(pid), int(ticks))):
             shutil.rmtree(found, ignore_errors=True)
     owner = processes.identify(os.getpid())
     assert owner is not None

@@ -54,7 +54,7 @@ class InProcess:
         parts: list[StepResult] = []
         for slot, tasks in sorted(placed.items()):
             made = results.perform_all(tasks, perform, job.threads)
-            for found in results.put_down(made, job.into, slot):
+            for found in results.write_results(made, job.into, slot):
                 if isinstance(found, ClusterOutcome):
                     outcomes.append(found)
                 else:
@@ -87,7 +87,7 @@ def filtered(batch: pa.RecordBatch, job: HistoryJob) -> pa.RecordBatch:
 
 def put_down(made: Iterable[StepResult], into: Destination, task: int) -> Iterator[ClusterOutcome]:
     """The outcomes of results none of which is a part."""
-    for outcome in results.put_down(made, into, task):
+    for outcome in results.write_results(made, into, task):
         assert isinstance(outcome, ClusterOutcome)
         yield outcome
 
@@ -107,7 +107,7 @@ def files(write: TableWrite, into: Destination) -> Iterator[StoredObject]:
         attempts = (a for a, s in zip(write.attempts, write.slots, strict=True) if s == slot)
         batches = [b for attempt in attempts for b in rows_of_attempt(into, name, attempt)]
         sink = io.BytesIO()
-        rows = pa.Table.from_batches(batches, parquet.stored(write.table))
+        rows = pa.Table.from_batches(batches, parquet.stored_schema(write.table))
         pq.write_table(
             rows, sink, compression="zstd", write_page_checksum=True, row_group_size=64 * 1024
         )

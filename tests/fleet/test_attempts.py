@@ -40,7 +40,7 @@ def test_rows_of_small_clusters_share_batches_and_come_back_in_order(
     assert all(each.num_rows <= 16 for each in batches)
     assert batches[0].column("cluster").to_pylist() == ["a"] * 3 + ["c"] * 5
     found = pa.Table.from_batches(batches)
-    assert found.schema == parquet.stored(schemas.REQUESTS)
+    assert found.schema == parquet.stored_schema(schemas.REQUESTS)
     assert found.select(rows(0).column_names).slice(9, 20) == rows(20)
 
 

@@ -14,7 +14,7 @@ from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.stages import pipeline
 from poolkeeper.fleet.stages.features import day_features, feature_rows
-from poolkeeper.fleet.stages.features.feature_rows import coded
+from poolkeeper.fleet.stages.features.feature_rows import number_texts
 from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import FleetOutcome
 from poolkeeper.fleet.storage import schemas
@@ -94,6 +94,6 @@ def test_series_are_numbered_alike_whether_their_numbers_are_dense_or_not(last: 
 
 def test_names_of_several_pieces_are_numbered_together() -> None:
     pieces = [pa.array(["b", "a"]).dictionary_encode(), pa.array(["c", "b"]).dictionary_encode()]
-    found = coded(pa.chunked_array(pieces))
+    found = number_texts(pa.chunked_array(pieces))
     assert (found.names, found.codes.tolist()) == (["a", "b", "c"], [1, 0, 2, 1])
-    assert coded(pa.chunked_array([], pa.string())).names == []
+    assert number_texts(pa.chunked_array([], pa.string())).names == []

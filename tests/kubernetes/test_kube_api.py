@@ -113,7 +113,7 @@ def test_a_status_of_what_is_gone_is_stale(api, namespace):
 
 
 def test_kinds_that_are_not_served(api):
-    assert (discovery.missing_kinds(api), discovery.being_removed(api)) == ((), ())
+    assert (discovery.missing_kinds(api), discovery.kinds_being_removed(api)) == ((), ())
     with pytest.raises(Unavailable, match="does not serve this kind"):
         list(api.list("/apis/poolkeeper.dev/v9/topics"))
 

@@ -155,7 +155,7 @@ def test_who_ignores_sigterm_is_killed_after_the_grace_with_all_descendants(pods
     metadata = pods.get("stubborn")["metadata"]
     assert metadata["deletionGracePeriodSeconds"] == 2  # still there, as it has time left
     until(lambda: pods.names() == [], "the pod is gone")
-    until(lambda: not any(each and processes.alive(each) for each in family), "all have ended")
+    until(lambda: not any(each and processes.is_alive(each) for each in family), "all have ended")
 
 
 def test_a_force_deleted_pods_processes_end_at_once(pods: Pods) -> None:
@@ -165,7 +165,7 @@ def test_a_force_deleted_pods_processes_end_at_once(pods: Pods) -> None:
     path = f"/api/v1/namespaces/{pods.namespace}/pods/forced"
     pods.plane.request("DELETE", path, {"gracePeriodSeconds": 0})
     assert running is not None
-    until(lambda: not processes.alive(running), "it has ended")
+    until(lambda: not processes.is_alive(running), "it has ended")
 
 
 def test_a_killed_process_is_started_again(pods: Pods) -> None:
@@ -242,7 +242,7 @@ def test_nothing_outlives_the_kubelet(
     alive = [processes.identify(pid) for pid in family]
     assert len(family) == 9  # the kubelet; twice keeper, bash and two sleeps
     end(own)
-    until(lambda: not any(each and processes.alive(each) for each in alive), "all have ended")
+    until(lambda: not any(each and processes.is_alive(each) for each in alive), "all have ended")
 
 
 STARTS_A_KUBELET = """
@@ -270,7 +270,7 @@ def test_the_kubelet_and_its_pods_end_with_the_process_that_started_it(
         until(lambda: len(descendants(pid)) >= 3, "keeper, bash and its sleep run")
         family = [processes.identify(each) for each in (pid, *descendants(pid))]
         owner.kill()
-    until(lambda: not any(each and processes.alive(each) for each in family), "all have ended")
+    until(lambda: not any(each and processes.is_alive(each) for each in family), "all have ended")
     control_plane.request("DELETE", f"/api/v1/nodes/{name}")
 
 

@@ -96,7 +96,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def left_behind(demo: Running, servers: set[Identity]) -> list[object]:
-    alive = [server for server in servers if processes.alive(server)]
+    alive = [server for server in servers if processes.is_alive(server)]
     return [*alive, *demo.sandboxes.glob("[!.]*")]
 
 

@@ -130,9 +130,9 @@ def test_nothing_is_left_after_the_end(tmp_path):
     assert "rack" not in registrations(sandbox)[0][1]
     started = children(tmp_path)
     assert len(started) == 2
-    assert all(map(processes.alive, started))
+    assert all(map(processes.is_alive, started))
     sandbox.close()
-    assert not any(map(processes.alive, started))
+    assert not any(map(processes.is_alive, started))
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
     sandbox.close()
 
@@ -166,7 +166,7 @@ def test_one_whose_owner_was_killed_is_cleaned_by_the_next(tmp_path):
         assert len(started) == 2
         owner.kill()
         owner.wait()
-    until(lambda: not any(map(processes.alive, started)), "children to die with their owner")
+    until(lambda: not any(map(processes.is_alive, started)), "children to die with their owner")
     assert Path(up["folder"]).is_dir()
     with Sandbox.start(SandboxSpec(root=tmp_path)):
         assert not Path(up["folder"]).exists()
@@ -179,10 +179,10 @@ def test_one_killed_while_it_was_being_brought_up_is_cleaned_by_the_next(guarded
     until(lambda: children(guarded), "the first child")
     up.kill()
     up.communicate()
-    assert any(map(processes.alive, children(guarded)))
+    assert any(map(processes.is_alive, children(guarded)))
     orphans = children(guarded)
     with Sandbox.start(SandboxSpec(root=guarded)):
-        assert not any(map(processes.alive, orphans))
+        assert not any(map(processes.is_alive, orphans))
         assert [state.name for state in records.all_states(guarded)] != ["sandbox"]
 
 
@@ -194,7 +194,7 @@ def test_a_signal_ends_one_in_the_foreground(tmp_path, number):
         os.kill(owner.pid, number)
         _, complaint = owner.communicate(timeout=120)
     assert (owner.returncode, complaint) == (0, b"ending\n")
-    assert not any(map(processes.alive, started))
+    assert not any(map(processes.is_alive, started))
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
@@ -214,7 +214,7 @@ def test_one_in_the_background_lives_until_it_is_taken_down(guarded):
         client.close()
     started = children(guarded)
     assert run("down") == "ended: mine\n"
-    assert not any(map(processes.alive, started))
+    assert not any(map(processes.is_alive, started))
     assert run("down") == "nothing to end\n"
     assert take_down("mine", guarded) is False
     assert [path.name for path in guarded.iterdir()] == [".lock"]

@@ -50,7 +50,7 @@ def test_a_migration_over_simulated_brokers_ends_converged(
     assert "brokers" not in found["manifest"]
     family = records.children(root, "sandbox")
     assert len(family) == 2
-    assert all(map(processes.alive, family))
+    assert all(map(processes.is_alive, family))
     manifests = tmp_path / "manifests"
     pools = {"old": {"brokers": {"ids": [1, 2]}}, "new": {"brokers": {"ids": [3, 4]}}}
     for pool, ids in (("old", {1, 2}), ("new", {3, 4})):
@@ -68,7 +68,7 @@ def test_a_migration_over_simulated_brokers_ends_converged(
         assert {frozenset(isr) for isr in isrs} == {frozenset(ids)}
     ran = run("sandbox", "down", "--root", root)
     assert (ran.code, ran.out) == (0, "ended: sandbox\n")
-    assert not any(map(processes.alive, family))
+    assert not any(map(processes.is_alive, family))
     assert records.all_states(root) == ()
 
 

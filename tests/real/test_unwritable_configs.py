@@ -21,7 +21,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.zk.cluster_access import ZooKeeperAccess
-from poolkeeper.zk.throttle_entities import unwritable
+from poolkeeper.zk.throttle_entities import unwritable_entities
 from real.support import (
     MIB,
     access,
@@ -204,7 +204,7 @@ def test_to_ask_whether_a_config_may_be_written_writes_nothing(pair):
     before = last_zxid(sandbox)
     with denied(sandbox, own), access(sandbox).session() as session:
         since = last_zxid(sandbox)
-        found = unwritable(session, [own, other, "no-such-topic"])
+        found = unwritable_entities(session, [own, other, "no-such-topic"])
         changed = {change.path for change in history(sandbox, since)}
     assert found.keys() == {own}
     assert before < since

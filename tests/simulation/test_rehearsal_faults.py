@@ -117,9 +117,9 @@ def test_a_killed_poolkeeper_is_started_by_a_person_and_resumes():
 def test_a_storm_finds_its_worst_and_the_seed_replays_it():
     chosen = subject(partitions=6)
     plain = chosen.rehearse(SETTINGS)
-    storm = outcomes.storm(chosen, SETTINGS, plain, 4, 7)
+    storm = outcomes.rehearse_storm(chosen, SETTINGS, plain, 4, 7)
     assert {seed for seed, _ in storm.runs} == {7, 8, 9, 10}
     seed, worst = storm.worst
     assert outcomes.badness(worst) == max(outcomes.badness(run) for _, run in storm.runs)
-    again = outcomes.storm(chosen, SETTINGS, plain, 1, seed)
+    again = outcomes.rehearse_storm(chosen, SETTINGS, plain, 1, seed)
     assert again.worst == (seed, worst)

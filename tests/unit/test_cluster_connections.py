@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import pem_texts
-from poolkeeper.cluster_connections import ClusterConnector, ReadSecret, hiding
+from poolkeeper.cluster_connections import ClusterConnector, ReadSecret, masking_reader
 from poolkeeper.errors import BrokersUnreachable, Forbidden, SecretForbidden, Unavailable
 from poolkeeper.model.specs import BrokersSpec, KafkaClusterSpec, Tls, ZooKeeperSpec
 from poolkeeper.resources.parse.secret_config import Secret
@@ -105,11 +105,11 @@ def test_a_session_would_be_somebody_else_once_its_secret_was_rotated(
 def test_what_nobody_may_see_of_a_secret_is_masked_from_when_it_is_read() -> None:
     masked = Secrets()
     secret = {"username": b"kafka", "password": b"looking-glass-8\n", "scheme": b"sasl"} | SECRET
-    read = hiding(lambda _: secret, masked)
+    read = masking_reader(lambda _: secret, masked)
     assert masked.mask("looking-glass-8") == "looking-glass-8"
     assert read("zk") == secret
     said = f"kafka by sasl: looking-glass-8, {pem_texts.ENCRYPTED_KEY}"
     assert masked.mask(said).split() == ["kafka", "by", "sasl:", "***,", "***"]
-    read = hiding(lambda _: secret | {"password": b"changed-9"}, masked)
+    read = masking_reader(lambda _: secret | {"password": b"changed-9"}, masked)
     read("zk")
     assert masked.mask("changed-9") == "***"

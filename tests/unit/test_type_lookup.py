@@ -81,6 +81,6 @@ def test_nobody_else_has_msgspec_read_a_type() -> None:
         if any(each in line for each in ("json.decode(", "msgspec.convert(", ".Decoder("))
         and "typed_json.decode(" not in line
         and "plan_json.decode(" not in line
-        and "looked_up(" not in line
+        and "look_up(" not in line
     ]
     assert told == ["typed_json/type_lookup.py: msgspec.json.Decoder(kind)"]

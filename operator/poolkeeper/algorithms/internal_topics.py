@@ -27,7 +27,7 @@ to is that of an ordinary topic, `cleanup.policy=delete` for one.
 from collections.abc import Mapping
 
 from poolkeeper.algorithms.names import INTERNAL_TOPICS, ownership_problem
-from poolkeeper.model.topic_config.values import elements, trimmed, whole
+from poolkeeper.model.topic_config.values import elements, parse_whole, trim
 
 DECLARABLE_TOPICS = INTERNAL_TOPICS - {"__share_group_state"}
 """Internal topics that a ZooKeeper cluster has: share groups came with KRaft."""
@@ -70,7 +70,7 @@ def config_problem(topic: str, key: str, value: str) -> str | None:
     own = {**_OF_ALL, **_OWN[topic]}.get(key)
     if own is not None and not _same(key, value, own):
         return f"{value!r} breaks {topic} (expected {own!r})"
-    least, number = _LEAST.get(key), whole(value)
+    least, number = _LEAST.get(key), parse_whole(value)
     if least is not None and number is not None and number < least:
         return f"{value!r} is too small for what Kafka writes to {topic} (expected {least} or more)"
     return None
@@ -78,7 +78,7 @@ def config_problem(topic: str, key: str, value: str) -> str | None:
 
 def commits_need(config: Mapping[str, str]) -> int:
     """How many replicas must be in sync, with that config, for Kafka to write the topic."""
-    return whole(config.get("min.insync.replicas", "1")) or 1
+    return parse_whole(config.get("min.insync.replicas", "1")) or 1
 
 
 def keeps(topic: str, key: str) -> bool:
@@ -90,5 +90,5 @@ def _same(key: str, value: str, own: str) -> bool:
     if key == "cleanup.policy":
         return elements(value) == (own,)
     if own == "false":
-        return trimmed(value).lower() == own
-    return trimmed(value) == own
+        return trim(value).lower() == own
+    return trim(value) == own

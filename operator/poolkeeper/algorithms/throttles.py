@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from poolkeeper.algorithms.reassignments import ReplicaAssignment
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
-from poolkeeper.model.topic_config.values import trimmed
+from poolkeeper.model.topic_config.values import trim
 from poolkeeper.model.topology import Replicas, TopicPartition
 
 LEADER_LIST = "leader.replication.throttled.replicas"
@@ -74,7 +74,7 @@ class ThrottleLists:
 
 def is_valid(value: str) -> bool:
     """Whether Kafka's validator lets the list pass."""
-    parts = [trimmed(part) for part in value.split(",")]
+    parts = [trim(part) for part in value.split(",")]
     return "".join(parts) == EVERY or all(not part or _PAIR.fullmatch(part) for part in parts)
 
 

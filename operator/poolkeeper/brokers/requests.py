@@ -37,7 +37,7 @@ from poolkeeper.model.execution.waits import NO_CANCEL_API
 from poolkeeper.model.specs import Tls
 from poolkeeper.model.topic_config.config_check import ConfigCheck
 from poolkeeper.model.topic_config.min_insync import MIN_INSYNC
-from poolkeeper.model.topic_config.values import whole
+from poolkeeper.model.topic_config.values import parse_whole
 from poolkeeper.model.topology import Replicas, ToldReplicas, TopicPartition
 
 Answer = TypeVar("Answer")
@@ -171,7 +171,7 @@ class BrokerClient:
 
         def told(broker: int) -> int | None:
             setting = self.broker_config(broker, [MIN_INSYNC]).get(MIN_INSYNC)
-            return whole(setting.value or "") if setting else None
+            return parse_whole(setting.value or "") if setting else None
 
         answers, _ = self._ask_each(brokers, told, deadline_s)
         return {broker: number for broker, number in answers.items() if number is not None}

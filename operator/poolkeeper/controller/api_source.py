@@ -12,13 +12,15 @@ class ApiSource(Protocol):
     def missing(self) -> str:
         """Return a sentence naming our kinds that the API server does not serve, or ""."""
 
-    def bodies(self, kind: str, followed: listing.Followed) -> Iterable[Mapping[str, Any]]:
+    def bodies(
+        self, kind: str, followed: listing.FollowedNamespaces
+    ) -> Iterable[Mapping[str, Any]]:
         """List the resources of a kind (a key of `watch.KINDS`) in these namespaces."""
 
     def namespaces(self) -> Iterable[Mapping[str, Any]]:
         """List the namespaces."""
 
-    def followed(self) -> listing.Followed:
+    def followed(self) -> listing.FollowedNamespaces:
         """Return the namespaces to list."""
 
     def revision(self) -> int | None:

@@ -15,7 +15,7 @@ from typing import Protocol
 from poolkeeper.cluster_connections import ClusterConnections, ClusterConnector
 from poolkeeper.controller.loops import loop
 from poolkeeper.controller.loops.loop_config import LoopConfig
-from poolkeeper.controller.reporting.pass_assembly import assembly_of_pass, unchanged
+from poolkeeper.controller.reporting.pass_assembly import assembly_of_pass, unchanged_resources
 from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.settle_time import SettleTime
 from poolkeeper.kube.leadership.leader_election import LeaderRole
@@ -210,7 +210,11 @@ class ClusterLoop:
         if began_with is None:
             return now, frozenset()
         assembly = assembly_of_pass(began_with, now)
-        edited = set() if assembly is now else assembly.objects.keys() - {*unchanged(assembly, now)}
+        edited = (
+            set()
+            if assembly is now
+            else assembly.objects.keys() - {*unchanged_resources(assembly, now)}
+        )
         if unsettled:
             edited |= {
                 key

@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from poolkeeper.cluster_connections import ClusterConnector, hiding
+from poolkeeper.cluster_connections import ClusterConnector, masking_reader
 from poolkeeper.controller.cluster_loops import SETTLE_S, ClusterLoops
 from poolkeeper.controller.rebalance_controller import RebalanceController
 from poolkeeper.controller.reporting import event_records
@@ -32,7 +32,7 @@ from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client import discovery, listing, secrets
 from poolkeeper.kube.client.client import Api
-from poolkeeper.kube.client.listing import NAMESPACES, Followed
+from poolkeeper.kube.client.listing import NAMESPACES, FollowedNamespaces
 from poolkeeper.kube.client.policies import ApproverPolicy
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
 from poolkeeper.kube.leadership.leader_election import DURATION_S, LeaderRole, pace_of
@@ -111,7 +111,7 @@ class KubernetesSource:
 
     def crds_being_removed(self) -> str:
         """Return a sentence naming our kinds whose CRDs are being removed, or ""."""
-        named = ", ".join(KINDS[kind] for kind in discovery.being_removed(self.api))
+        named = ", ".join(KINDS[kind] for kind in discovery.kinds_being_removed(self.api))
         if not named:
             return ""
         return (
@@ -119,7 +119,7 @@ class KubernetesSource:
             " deleted"
         )
 
-    def bodies(self, kind: str, followed: Followed) -> Iterable[Mapping[str, Any]]:
+    def bodies(self, kind: str, followed: FollowedNamespaces) -> Iterable[Mapping[str, Any]]:
         """List the resources of a kind in the namespaces that are followed."""
         return listing.bodies(self.api, kind, followed.readable)
 
@@ -127,9 +127,9 @@ class KubernetesSource:
         """List the namespaces."""
         return listing.namespaces(self.api)
 
-    def followed(self) -> Followed:
+    def followed(self) -> FollowedNamespaces:
         """Return the namespaces to list."""
-        return listing.followed(self.api, self.watched)
+        return listing.followed_namespaces(self.api, self.watched)
 
     def revision(self) -> int | None:
         """Return the revision of the API server's store; None if it is no number."""
@@ -260,7 +260,7 @@ class Operator:
             return secrets.read(self._api, self._settings.namespace, name)
 
         return ClusterConnector(
-            read_secret=hiding(read_secret, self._settings.masked),
+            read_secret=masking_reader(read_secret, self._settings.masked),
             folder=self._settings.folder / cluster,
             timeout_s=pace_of(self._settings.lease_s).hold_s,
             deadline_s=DEADLINE_S,

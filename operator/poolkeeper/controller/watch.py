@@ -114,7 +114,7 @@ class ResourceWatch:
     @property
     def readable(self) -> tuple[str, ...]:
         """The namespaces whose Topics the cache has, or which are not there; empty means all."""
-        return listing.seen(self.namespaces, self._lost)
+        return listing.known_namespaces(self.namespaces, self._lost)
 
     def start(self) -> None:
         """Start to watch."""

@@ -42,8 +42,10 @@ def take_over(
     return observed, change.actions if may_write else ()
 
 
-def foreseen(desired: Desired, observed: Observation, approved: Collection[str]) -> Observation:
-    """Return what will be known once all that was approved is recorded; nothing is written."""
+def with_approved_adoptions(
+    desired: Desired, observed: Observation, approved: Collection[str]
+) -> Observation:
+    """Return the observation as it is once all approved adoptions are recorded; writes nothing."""
     change = hand_over(desired, observed.cluster, observed.records, approved)
     return replace(observed, records=change.after(observed.records))
 

@@ -15,7 +15,7 @@ AHEAD_MS = 10_000
 """By so much the clocks of two executors may differ without a word."""
 
 
-def note(context: PassContext) -> None:
+def forget_future_times(context: PassContext) -> None:
     """Forget the times that this process remembers, if its clock was set back since."""
     memory, now_ms = context.memory, context.now_ms()
     if now_ms < memory.now_ms - AHEAD_MS:

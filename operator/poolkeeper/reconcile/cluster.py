@@ -78,7 +78,7 @@ def _reconcile(
     confirmed_plan: Plan | None,
     external: ExternalPlan | None,
 ) -> Outcome:
-    clock_jumps.note(context)
+    clock_jumps.forget_future_times(context)
     run = context.access.read_run()
     if run is not None:
         guard = _run_guard(context, desired, authority, confirmed_plan)
@@ -140,7 +140,9 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
             throttles=context.memory.throttles,
             copies=context.memory.copies,
             electing_since_ms=context.memory.electing_since_ms,
-            held=held_copies.held(context.memory.copy_holds, copies_of(document.plan), now_ms),
+            held=held_copies.waits_of_held(
+                context.memory.copy_holds, copies_of(document.plan), now_ms
+            ),
             unwritable=context.memory.unwritable,
         )
         decision = runs.decide(at)

@@ -32,7 +32,7 @@ Timed = Callable[[str], AbstractContextManager[None]]
 """Measures the time of a part of a pass: observe, plan, stage, apply."""
 
 
-def untimed(part: str) -> AbstractContextManager[None]:
+def measure_nothing(part: str) -> AbstractContextManager[None]:
     """Measure nothing."""
     return nullcontext()
 
@@ -51,7 +51,7 @@ class PreviewContext:
     enrich: Enrich = lambda cluster: cluster
     pending: PendingPlan = field(default_factory=PendingPlan)
     plan: Planner = make_plan
-    timed: Timed = untimed
+    timed: Timed = measure_nothing
 
 
 @frozen
@@ -68,7 +68,7 @@ class PassContext:
     enrich: Enrich = lambda cluster: cluster
     memory: PassMemory = field(default_factory=PassMemory)
     plan: Planner = field(default_factory=planner_of_a_loop)
-    timed: Timed = untimed
+    timed: Timed = measure_nothing
     trail: AuditTrail = field(default_factory=AuditTrail)
     with_load: Enrich = lambda cluster: cluster
     enrich_waiting: Enrich | None = None

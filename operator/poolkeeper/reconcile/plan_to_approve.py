@@ -12,7 +12,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
-from poolkeeper.planning.parts.choose import rest_of, without_what_is_over
+from poolkeeper.planning.parts.choose import rest_of, without_done_parts
 from poolkeeper.planning.parts.keep import with_shown_parts
 from poolkeeper.planning.parts.platform_first import platform_first
 from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
@@ -49,8 +49,8 @@ def remember(context: PassContext, plan: Plan | None) -> None:
     context.access.remember_pending_plan(None if nothing else plan)
 
 
-def carried_out(context: PassContext) -> set[str]:
-    """Return the hashes of plans that were carried out, as far as that is known."""
+def finished_plans(context: PassContext) -> set[str]:
+    """Return the hashes of the plans that are recorded as carried out."""
     memory = context.memory
     if memory.carried_out is None:
         memory.carried_out = set(context.access.read_finished_plans())
@@ -81,7 +81,7 @@ def _renew(pending: PendingPlan, new_plan: Plan, at: Circumstances, planner: Pla
     if desired.cluster.approval.policy is ApprovalPolicy.AUTO:
         found = None if pending.plan is None else reuse.renew(pending.plan, new_plan, at.cluster)
         return new_plan if found is None or _is_unlawful(found, at, pending.known) else found
-    shown = None if pending.plan is None else without_what_is_over(pending.plan, at.cluster)
+    shown = None if pending.plan is None else without_done_parts(pending.plan, at.cluster)
     plan = None if shown is None else _still_valid(shown, new_plan, at, planner)
     if plan is None or _is_unlawful(plan, at, pending.known):
         same = shown is not None and shown.hash == new_plan.hash

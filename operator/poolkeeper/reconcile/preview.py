@@ -35,7 +35,7 @@ def preview_cluster(
             saved=stored.saved,
         )
     seen = adoption.last_seen(desired, observed, context.pending.known)
-    observed = adoption.foreseen(desired, observed, desired.cluster.approval.plans)
+    observed = adoption.with_approved_adoptions(desired, observed, desired.cluster.approval.plans)
     desired = resolve_conflicts(desired, observed.records, observed.cluster)
 
     def planned(wanted: Desired) -> Plan:

@@ -138,7 +138,7 @@ def waits_of(
     stall = stalls.foreign_stall_of(cluster, known) if recorded is None else None
     return (
         *gates.controller(cluster),
-        *gates.disagreements(cluster),
+        *gates.isr_disagreements(cluster),
         *observed.lost_run.waits(),
         *gates.foreign(cluster, ours, known),
         *stalls.waits_for_remedy(stall, remedies),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.move_columns import MoveColumns, columns_of_moves, less
+from poolkeeper.model.columns.move_columns import MoveColumns, brokers_not_in, columns_of_moves
 from poolkeeper.model.columns.partition_columns import UNKNOWN, Bools, columns_of
 from poolkeeper.model.columns.replica_lists import NOBODY, Ints
 from poolkeeper.model.plans import (
@@ -47,8 +47,8 @@ class PlannedMoves:
         olds, news = sources.wide(), targets.wide()
         return cls(
             columns,
-            (less(news, olds) != NOBODY).sum(axis=1),
-            (less(olds, news) != NOBODY).sum(axis=1),
+            (brokers_not_in(news, olds) != NOBODY).sum(axis=1),
+            (brokers_not_in(olds, news) != NOBODY).sum(axis=1),
             targets.lengths < sources.lengths,
         )
 

@@ -24,13 +24,13 @@ _ACTIVE = re.compile(r"[\\`*_\[\]<>|~#&@$]|(?<=:)//|(?<=www)\.|^[-+=]+|^\d+(?=[.
 
 def render(document: Report) -> str:
     """The whole report, ending in a line feed."""
-    parts = [f"# {prose(document.title)}", prose(document.lead)]
+    parts = [f"# {escape(document.title)}", escape(document.lead)]
     if document.tiles:
-        tiles = (f"**{prose(tile.value)}** {prose(tile.label)}" for tile in document.tiles)
+        tiles = (f"**{escape(tile.value)}** {escape(tile.label)}" for tile in document.tiles)
         parts.append(" · ".join(tiles))
     parts += [part for section in document.sections for part in _section(section)]
     if document.foot:
-        parts.append(prose(document.foot))
+        parts.append(escape(document.foot))
     return "\n\n".join(parts) + "\n"
 
 
@@ -43,7 +43,7 @@ def comment(document: Callable[[Extent], Report], extent: Extent) -> str:
         extent = extent._make(number // 2 for number in extent)
 
 
-def prose(raw: str) -> str:
+def escape(raw: str) -> str:
     """Text escaped so that nothing in it is Markdown."""
     return _ACTIVE.sub(_references, clean(raw)).strip()
 
@@ -63,8 +63,8 @@ def _references(match: re.Match[str]) -> str:
 
 
 def _section(section: Section) -> list[str]:
-    parts = [f"## {prose(section.title)}", *map(prose, section.notes)]
-    parts += [f"{prose(each.title)} {prose(each.tells)}" for each in section.pictures]
+    parts = [f"## {escape(section.title)}", *map(escape, section.notes)]
+    parts += [f"{escape(each.title)} {escape(each.tells)}" for each in section.pictures]
     if section.items:
         parts.append("\n".join(f"- {' '.join(map(_inline, row))}" for row in section.items))
     if section.more:
@@ -75,12 +75,12 @@ def _section(section: Section) -> list[str]:
 
 
 def _captioned(table: ReportTable) -> list[str]:
-    return [f"**{prose(table.caption)}**", *_table(table)]
+    return [f"**{escape(table.caption)}**", *_table(table)]
 
 
 def _folded(table: ReportTable) -> list[str]:
     """A folded table; the empty lines around it make forges read the Markdown inside."""
-    summary = f"<details><summary>{prose(table.caption)}</summary>"
+    summary = f"<details><summary>{escape(table.caption)}</summary>"
     return [summary, *_table(table), "</details>"]
 
 
@@ -88,7 +88,7 @@ def _table(table: ReportTable) -> list[str]:
     numeric = [cell.kind is CellKind.NUMBER for cell in table.rows[0]]
     rule = "|".join("--:" if is_number else ":--" for is_number in numeric)
     lines = [
-        f"| {' | '.join(map(prose, table.columns))} |",
+        f"| {' | '.join(map(escape, table.columns))} |",
         f"|{rule}|",
         *(_line(row) for row in table.rows),
     ]
@@ -102,4 +102,4 @@ def _line(row: Row) -> str:
 
 def _inline(cell: Cell) -> str:
     verbatim = cell.kind in (CellKind.NAME, CellKind.COMMAND)
-    return code(cell.text) if verbatim else prose(cell.text)
+    return code(cell.text) if verbatim else escape(cell.text)

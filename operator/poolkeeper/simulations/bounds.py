@@ -39,7 +39,7 @@ Integer = Annotated[
 ]
 
 
-def above(field: str, number: int, most: int, what: str) -> Iterable[Problem]:
+def count_problem(field: str, number: int, most: int, what: str) -> Iterable[Problem]:
     """Give a problem if there are more than may be: `brokers: has 20000 brokers (…)`."""
     if number > most:
         yield Problem("", 0, field, f"has {number} {what} (expected at most {most})")

@@ -12,7 +12,7 @@ from poolkeeper.algorithms.reassignments import ReplicaAssignment
 from poolkeeper.errors import Problem
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.simulations import bounds
-from poolkeeper.simulations.bounds import Partitions, ReplicationFactor, above, refuse
+from poolkeeper.simulations.bounds import Partitions, ReplicationFactor, count_problem, refuse
 from poolkeeper.text import count
 from poolkeeper.typed_json import (
     INTEGER_MAX,
@@ -253,11 +253,13 @@ def _as_pairs(brokers: Iterable[RackedBroker]) -> list[tuple[int, str | None]]:
 
 
 def _too_many(brokers: tuple[RackedBroker, ...], partitions: int, factor: int) -> Iterable[Problem]:
-    yield from above("brokers", len(brokers), bounds.BROKERS_MAX, "brokers")
-    yield from above("", partitions * factor, bounds.REPLICAS_MAX, "replicas to assign")
+    yield from count_problem("brokers", len(brokers), bounds.BROKERS_MAX, "brokers")
+    yield from count_problem("", partitions * factor, bounds.REPLICAS_MAX, "replicas to assign")
     if any(broker.rack is not None for broker in brokers):
         steps = partitions * len(brokers)
-        yield from above("", steps, bounds.STEPS_MAX, "brokers to look at for all partitions")
+        yield from count_problem(
+            "", steps, bounds.STEPS_MAX, "brokers to look at for all partitions"
+        )
 
 
 def _misnamed(field: str, by_name: Iterable[str]) -> Iterable[Problem]:

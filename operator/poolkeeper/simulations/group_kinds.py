@@ -11,7 +11,7 @@ from poolkeeper.algorithms.assignors.member_order import member_order as order
 from poolkeeper.algorithms.assignors.racks import rack_aware_enabled as racks_count
 from poolkeeper.errors import Problem
 from poolkeeper.simulations import bounds
-from poolkeeper.simulations.bounds import above, refuse
+from poolkeeper.simulations.bounds import count_problem, refuse
 from poolkeeper.typed_json import INTEGER_MAX, PartitionNumber, refuse_twice, unique
 
 _Racks = Annotated[tuple[str, ...], Meta(description="a list of racks")]
@@ -146,8 +146,8 @@ def _assigned(
     simple = isinstance(group, ConsumerGroup)
     most = bounds.PARTITIONS_MAX if simple else bounds.STICKY_PARTITIONS_MAX
     refuse(
-        above("topics", partitions, most, "partitions"),
-        above("members", len(group.members), bounds.MEMBERS_MAX, "members"),
+        count_problem("topics", partitions, most, "partitions"),
+        count_problem("members", len(group.members), bounds.MEMBERS_MAX, "members"),
         _racks_of_others(group.topics.items()),
     )
     topics = {

@@ -13,7 +13,7 @@ from enum import StrEnum
 from poolkeeper.frozen import frozen
 from poolkeeper.model.topic_config.min_insync import MIN_INSYNC
 from poolkeeper.model.topic_config.validation import default_of
-from poolkeeper.model.topic_config.values import flag, whole
+from poolkeeper.model.topic_config.values import flag, parse_whole
 from poolkeeper.model.topology import Cluster, Topic
 from poolkeeper.model.versions import SUPPORTED, KafkaVersion, Version, version_of
 
@@ -47,7 +47,7 @@ class LossSettings:
     def min_isr(self, topic: Topic) -> tuple[int, SettingSource]:
         """`min.insync.replicas` of a topic; a value that is no number counts as absent."""
         for text, source in self._texts(MIN_INSYNC, topic):
-            number = whole(text)
+            number = parse_whole(text)
             if number is not None:
                 return number, source
         return 1, SettingSource.DEFAULT
@@ -66,7 +66,7 @@ class LossSettings:
     @property
     def session_timeout_s(self) -> float:
         """How long a broker that dies stays registered: told, else 6 s, from 2.5 on 18 s."""
-        told = whole(self.told.get(SESSION_TIMEOUT, ""))
+        told = parse_whole(self.told.get(SESSION_TIMEOUT, ""))
         if told is not None:
             return told / 1000
         version = self.version or SUPPORTED

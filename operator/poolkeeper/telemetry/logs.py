@@ -125,10 +125,10 @@ def set_up(
     return handler
 
 
-def about(
+def log_extra(
     kind: str, name: str, namespace: str = "", cluster: str | None = None
 ) -> dict[str, object]:
-    """Return the `extra` of a record about one object."""
+    """Return the `extra` that names the object that a log record is about."""
     named = {"kind": kind, "namespace": namespace, "name": name}
     extra: dict[str, object] = {"object": {key: value for key, value in named.items() if value}}
     return extra if cluster is None else {**extra, "cluster": cluster}

@@ -25,9 +25,9 @@ from poolkeeper.typed_json.declared_types import (
     unique,
 )
 from poolkeeper.typed_json.descriptions import description, word
-from poolkeeper.typed_json.plain_values import said_of
+from poolkeeper.typed_json.plain_values import error_text
 from poolkeeper.typed_json.reading import convert, decode, parse
-from poolkeeper.typed_json.type_lookup import looked_up
+from poolkeeper.typed_json.type_lookup import look_up
 
 __all__ = [
     "INTEGER_MAX",
@@ -45,10 +45,10 @@ __all__ = [
     "convert",
     "decode",
     "description",
-    "looked_up",
+    "error_text",
+    "look_up",
     "parse",
     "refuse_twice",
-    "said_of",
     "unique",
     "word",
 ]

@@ -60,10 +60,10 @@ def unique(field: str) -> Meta:
 
 def refuse_twice(names: Iterable[object]) -> None:
     """Raise `ValueError` if a name is there twice, for an object's `__post_init__`."""
-    for name in doubles_of(names):
+    for name in duplicates_of(names):
         raise ValueError(f"has {name} twice")
 
 
-def doubles_of(names: Iterable[object]) -> list[object]:
-    """The names that are there more than once, each of them once."""
+def duplicates_of(names: Iterable[object]) -> list[object]:
+    """The names that occur more than once, each of them once."""
     return [name for name, count in Counter(names).items() if count > 1]

@@ -11,14 +11,14 @@ from typing import Any, Union, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from poolkeeper.typed_json.declared_types import FORMAT, INTEGER_MAX, UNIQUE, doubles_of
+from poolkeeper.typed_json.declared_types import FORMAT, INTEGER_MAX, UNIQUE, duplicates_of
 from poolkeeper.typed_json.descriptions import (
     description,
     expectation,
     place_below,
     without_annotation,
 )
-from poolkeeper.typed_json.type_lookup import looked_up
+from poolkeeper.typed_json.type_lookup import look_up
 
 NO_TEXT = "has a text with half a character, which UTF-8 does not have"
 _NO_TEXT_KEY = "is a key with half a character, which UTF-8 does not have"
@@ -116,7 +116,7 @@ def _wrong_list(value: object, kind: Any, place: str, expected: str) -> Mistakes
 
 def _wrong_names(value: Iterable[object], field: str, place: str) -> Mistakes:
     names = [item.get(field) for item in value if isinstance(item, Mapping)]
-    for name in doubles_of(name for name in names if type(name) in (str, int)):
+    for name in duplicates_of(name for name in names if type(name) in (str, int)):
         yield place, f"has {name} twice"
 
 
@@ -141,7 +141,7 @@ def _wrong_fields(value: Mapping[Any, object], kind: type[Struct], place: str) -
 def _why(value: object, kind: Any) -> str:
     """Return what msgspec has against the value, nothing if it is as declared."""
     try:
-        msgspec.convert(value, looked_up(kind), str_keys=True)
+        msgspec.convert(value, look_up(kind), str_keys=True)
     except msgspec.ValidationError as wrong:
         return str(wrong)
     except UnicodeEncodeError:

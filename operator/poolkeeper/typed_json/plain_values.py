@@ -7,8 +7,8 @@ from typing import Any
 from poolkeeper.errors import InvalidInput, Problem
 
 
-def said_of(wrong: json.JSONDecodeError) -> str:
-    """What is wrong and at which character; some of the library's texts end before the place."""
+def error_text(wrong: json.JSONDecodeError) -> str:
+    """What is wrong with a JSON text, and at which character."""
     return (
         f"{wrong.msg.removesuffix(' at').removesuffix(' starting')}, at character {wrong.pos + 1}"
     )
@@ -21,7 +21,9 @@ def parse_plain(
     try:
         return json.loads(data, object_pairs_hook=hook)
     except json.JSONDecodeError as wrong:
-        message = f"is not JSON: {said_of(wrong)}" if data.strip() else "is empty (expected JSON)"
+        message = (
+            f"is not JSON: {error_text(wrong)}" if data.strip() else "is empty (expected JSON)"
+        )
         raise InvalidInput([Problem(file, wrong.lineno, "", message)]) from None
     except UnicodeDecodeError:
         raise InvalidInput([Problem(file, 0, "", "is not UTF-8")]) from None

@@ -21,7 +21,7 @@ from poolkeeper.typed_json.descriptions import PROBLEMS_MAX
 from poolkeeper.typed_json.mistakes import NO_TEXT, Mistakes, half_characters, mistakes_in
 from poolkeeper.typed_json.plain_values import parse_plain
 from poolkeeper.typed_json.repeated_keys import holds_no_more, repeated_keys
-from poolkeeper.typed_json.type_lookup import looked_up
+from poolkeeper.typed_json.type_lookup import look_up
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def decode(
     """
     again: list[Problem] = []
     try:
-        found = msgspec.json.decode(data, type=looked_up(kind))
+        found = msgspec.json.decode(data, type=look_up(kind))
         if not repeats and not holds_no_more(data, found):
             again = repeated_keys(data, file)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -69,7 +69,7 @@ def convert(value: object, kind: type[T], file: str = "", *, halves: bool = True
     if not halves and (no_text := _problems(file, half_characters(value, ""))):
         raise InvalidInput(no_text)
     try:
-        return msgspec.convert(value, looked_up(kind), str_keys=True)
+        return msgspec.convert(value, look_up(kind), str_keys=True)
     except msgspec.ValidationError as first:
         found = _problems(file, mistakes_in(value, kind, ""))
         raise InvalidInput(found or [Problem(file, 0, "", str(first))]) from None

@@ -20,8 +20,8 @@ _known: set[Any] = set()
 _looking_up = RLock()
 
 
-def looked_up(kind: type[T]) -> type[T]:
-    """Return the type, which msgspec knows from now on with all that it holds."""
+def look_up(kind: type[T]) -> type[T]:
+    """Return the type once msgspec can decode it, with all types that it consists of."""
     if kind not in _known:
         with _looking_up:
             msgspec.json.Decoder(kind)

@@ -118,7 +118,7 @@ class View:
             if self._shown is None or self._shown.number != seen.number:
                 report = self._report(seen)
                 content = page.content(report)
-                self._shown = Shown(seen.number, report, content, told(seen))
+                self._shown = Shown(seen.number, report, content, last_look_text(seen))
             return self._shown
 
     def _report(self, seen: Seen[Any]) -> Report:
@@ -138,8 +138,8 @@ class View:
         return replace(made, lead=lead, tiles=tiles, sections=(lost, *made.sections))
 
 
-def told(seen: Seen[Any]) -> str:
-    """When the latest look was, for the line beside the places."""
+def last_look_text(seen: Seen[Any]) -> str:
+    """The line that tells when the cluster was looked at last."""
     if not seen.number:
         return "looking"
     if seen.trouble:

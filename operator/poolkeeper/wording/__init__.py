@@ -12,7 +12,7 @@ from poolkeeper.wording.pieces import mode_line
 from poolkeeper.wording.refusals import drift_text
 from poolkeeper.wording.sentences import (
     error_text,
-    late_text,
+    lateness_text,
     punctuality_text,
     rate_text,
     sentence,
@@ -23,7 +23,7 @@ __all__ = [
     "answer_text",
     "drift_text",
     "error_text",
-    "late_text",
+    "lateness_text",
     "mode_line",
     "punctuality_text",
     "rate_text",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.text import named, size
-from poolkeeper.wording.pieces import are, between_log_dirs, few_of, joined
+from poolkeeper.wording.pieces import are, between_log_dirs, few_of, join
 
 _R = WaitReason
 
@@ -13,14 +13,14 @@ _R = WaitReason
 def _log_dir_failed(wait: Wait) -> str:
     held = f"; {few_of(wait.partitions)} cannot be copied there" if wait.partitions else ""
     return (
-        f"log directory {wait.path} of broker {joined(wait.brokers)} has failed"
+        f"log directory {wait.path} of broker {join(wait.brokers)} has failed"
         f" ({wait.detail}){held}: replace the disk and restart the broker, or drain it"
     )
 
 
 def _larger_log(wait: Wait) -> str:
     return (
-        f"broker {joined(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)}, and"
+        f"broker {join(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)}, and"
         f" the leader {size(wait.of)}: a replica there would be cut to what the leader has."
         f" {_STRAY_LOG}"
     )
@@ -28,7 +28,7 @@ def _larger_log(wait: Wait) -> str:
 
 def _log_of_new_partition(wait: Wait) -> str:
     return (
-        f"broker {joined(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)},"
+        f"broker {join(wait.brokers)} holds {size(wait.count)} of {few_of(wait.partitions)},"
         f" which is to be created: what it holds would be lost. {_STRAY_LOG}"
     )
 
@@ -49,11 +49,11 @@ LOG_DIRS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f" {few_of(wait.partitions)} would cut an old log; that is waited for, for up to a minute"
     ),
     _R.LOG_DIRS_FULL: lambda wait: (
-        f"the log directories of broker {joined(wait.brokers)} have {size(wait.count)} free, and"
+        f"the log directories of broker {join(wait.brokers)} have {size(wait.count)} free, and"
         f" copies of {few_of(wait.partitions)} still need {size(wait.of)}: free space there"
     ),
     _R.LOG_DIRS_UNKNOWN: lambda wait: (
-        f"broker {joined(wait.brokers)} does not report its log directories"
+        f"broker {join(wait.brokers)} does not report its log directories"
     ),
     _R.REPLICA_COPYING: lambda wait: (
         f"{few_of(wait.partitions)} {are(wait.partitions)} being copied to {wait.path}"
@@ -63,14 +63,14 @@ LOG_DIRS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.LOG_DIR_MOVES_RETURNING: lambda wait: f"{between_log_dirs(wait.count)} are being cancelled",
     _R.LOG_DIRS_BROKER_NOT_LIVE: lambda wait: (
-        f"broker {joined(wait.brokers)} is not live; {few_of(wait.partitions)}"
+        f"broker {join(wait.brokers)} is not live; {few_of(wait.partitions)}"
         f" {are(wait.partitions)} to move between its log directories: start it, or drain it"
     ),
     _R.LOG_DIR_MOVE_REFUSED: lambda wait: (
-        f"broker {joined(wait.brokers)} does not move {few_of(wait.partitions)}: {wait.detail}"
+        f"broker {join(wait.brokers)} does not move {few_of(wait.partitions)}: {wait.detail}"
     ),
     _R.LOG_DIR_MOVE_UNDONE: lambda wait: (
-        f"broker {joined(wait.brokers)} was asked {wait.count} times to move"
+        f"broker {join(wait.brokers)} was asked {wait.count} times to move"
         f" {few_of(wait.partitions)} to another log directory, and somebody takes that back each"
         " time: find out who, or take the move out of what is declared"
     ),

@@ -12,7 +12,7 @@ from poolkeeper.wording.pieces import (
     counted,
     deletion_taken_back,
     few_of,
-    joined,
+    join,
     lack,
     whole_mib,
 )
@@ -122,7 +122,7 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"{few_of(wait.partitions)}: the partition has no leader{_held_last(wait)}"
     ),
     _R.REPLICA_NOT_IN_SYNC: lambda wait: (
-        f"{few_of(wait.partitions)}: replica {joined(wait.brokers)} is not in sync yet"
+        f"{few_of(wait.partitions)}: replica {join(wait.brokers)} is not in sync yet"
     ),
     _R.NO_LIVE_REPLICA_IN_SYNC: lambda wait: (
         f"{few_of(wait.partitions)}: no in-sync replica is live{_held_last(wait)}"
@@ -134,7 +134,7 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.LAW_WORSENED: _worsened,
     _R.NO_ROOM_ON_DISKS: _room,
     _R.COPY_NOT_BEGUN: lambda wait: (
-        f"broker {joined(wait.brokers)} is live and has not begun to copy"
+        f"broker {join(wait.brokers)} is live and has not begun to copy"
         f" {few_of(wait.partitions)}: if its log tells of an invalid config of the topic, set that"
         " right first, as it would not start with it; else restart it, as it ignores what the"
         " controller tells it"
@@ -144,12 +144,12 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f" ({wait.detail}): set it right with kafka-configs, before a broker restarts"
     ),
     _R.COPY_STANDS_STILL: lambda wait: (
-        f"broker {joined(wait.brokers)} is live and copies nothing of {few_of(wait.partitions)}: if"
+        f"broker {join(wait.brokers)} is live and copies nothing of {few_of(wait.partitions)}: if"
         " its log tells of another topic id, what it has there is of an earlier topic of this name:"
         " stop that broker, delete the partition's folder there, and start it again"
     ),
     _R.LEADER_UNAWARE: lambda wait: (
-        f"broker {joined(wait.brokers)} is live and leads {few_of(wait.partitions)}, and does not"
+        f"broker {join(wait.brokers)} is live and leads {few_of(wait.partitions)}, and does not"
         " know of the new replicas: restart it if this lasts, as it ignores what the controller"
         " tells it"
     ),

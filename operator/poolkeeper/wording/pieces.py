@@ -41,7 +41,7 @@ def brokers_are(ids: Sequence[int]) -> str:
     return f"{named('broker', ids)} {are(ids)}"
 
 
-def joined(ids: Iterable[int]) -> str:
+def join(ids: Iterable[int]) -> str:
     """Return ids with commas."""
     return ", ".join(map(str, ids))
 

@@ -45,11 +45,11 @@ def punctuality_text(found: Punctuality) -> str:
     """Return how a run goes beside its prediction, and why it is late if it is."""
     gone = f"{duration(found.elapsed_s)} of {duration(found.predicted_s)} predicted"
     if found.reason is not None:
-        return f"{gone}; {duration(found.late_s)} late: {late_text(found.reason)}"
+        return f"{gone}; {duration(found.late_s)} late: {lateness_text(found.reason)}"
     return gone
 
 
-def late_text(reason: LateReason) -> str:
+def lateness_text(reason: LateReason) -> str:
     """Return why a run is late."""
     return _LATE[reason]
 

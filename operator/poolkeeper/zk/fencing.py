@@ -71,8 +71,8 @@ class UnknownHolder(Holder):
 OnCommit = Callable[[Sequence[Operation], bool], None]
 
 
-def unnoted(transaction: Sequence[Operation], known_done: bool) -> None:
-    """Keep no trail."""
+def note_nothing(transaction: Sequence[Operation], known_done: bool) -> None:
+    """Take note of nothing: for sessions without an audit trail."""
 
 
 _STAYS = "nothing more is written: what is in flight goes on and throttles stay"
@@ -87,7 +87,7 @@ class FencedSession:
 
     def __init__(self, session: Session, epoch_version: int) -> None:
         self.session = session
-        self.on_commit: OnCommit = unnoted
+        self.on_commit: OnCommit = note_nothing
         self._holding = znodes.holder_of_session(session.session_id)
         self._fence = (Check(znodes.EPOCH, epoch_version), Check(self._holding, 0))
 
@@ -356,7 +356,7 @@ def read_epoch(session: Session) -> Epoch:
     """Return the epoch of a journal that exists; raises `DamagedNode`."""
     node = session.read(znodes.EPOCH)
     if node is None:
-        raise our_nodes.damaged(znodes.EPOCH, "it is gone, and the journal is there")
+        raise our_nodes.damaged_node(znodes.EPOCH, "it is gone, and the journal is there")
     return Epoch(our_nodes.decode_epoch(node.data), node.version)
 
 
@@ -366,7 +366,7 @@ def read_holder(session: Session) -> Holder | None:
     if node is None:
         return None
     if not node.ephemeral_owner:
-        raise our_nodes.damaged(
+        raise our_nodes.damaged_node(
             znodes.HOLDER, "it belongs to no session (expected one that ends with its process)"
         )
     body = our_nodes.decode(znodes.HOLDER, node.data, HolderBody)

@@ -117,12 +117,12 @@ def rewrite(
         if batch:
             denied |= _commit(journal, batch)
     if dry:
-        denied = unwritable(journal.session, sorted(changed))
+        denied = unwritable_entities(journal.session, sorted(changed))
     changed.difference_update(denied)
     return Rewritten(len(changed), frozenset(foreign), unreadable, denied)
 
 
-def unwritable(session: Session, entities: Sequence[E]) -> dict[E, str]:
+def unwritable_entities(session: Session, entities: Sequence[E]) -> dict[E, str]:
     """Return the entities whose config may not be written, and why; nothing is written.
 
     ZooKeeper looks at the ACL of each node of a transaction before the last check of it, which

@@ -42,7 +42,7 @@ from poolkeeper.zk.throttle_entities import (
     Rewritten,
     read_entities,
     rewrite,
-    unwritable,
+    unwritable_entities,
 )
 
 ORIGINAL_BYTES_MAX = 32 * 1024
@@ -51,11 +51,11 @@ Lists = Mapping[str, Mapping[str, str]]
 """The throttle lists of topics, by config key."""
 
 
-def lists_of(document: RunDocument) -> Lists:
+def throttled_lists(document: RunDocument) -> Lists:
     """Return the throttle lists of a run; of the topics whose values were saved at its start."""
     if not document.saved.topics:
         return {}
-    return throttles.lists_of(document.plan.moves)
+    return throttles.throttled_lists(document.plan.moves)
 
 
 class ThrottleListCache:
@@ -67,7 +67,7 @@ class ThrottleListCache:
     def of(self, document: RunDocument) -> Lists:
         """Return the throttle lists of a run."""
         if self._known is None or self._known[0] is not document:
-            self._known = document, lists_of(document)
+            self._known = document, throttled_lists(document)
         return self._known[1]
 
 
@@ -94,7 +94,7 @@ def unlimited(
     }
     entities: tuple[Entity, ...] = (*topics, *brokers)
     others = [entity for entity in entities if entity not in found]
-    for entity, why in unwritable(session, others).items():
+    for entity, why in unwritable_entities(session, others).items():
         found[entity] = UnreadableConfig(entity, throttle_records.config_path(entity), why)
     return found
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.retry_pauses import BACKOFFS_S, RetryPauses
 from poolkeeper.controller.watch import ResourceWatch, settings
-from poolkeeper.kube.client.listing import Followed
+from poolkeeper.kube.client.listing import FollowedNamespaces
 
 
 def test_every_attempt_that_failed_is_told_and_the_first_attempt_is_none() -> None:
@@ -37,11 +37,11 @@ class SlowList:
     def revision(self) -> None:
         return None
 
-    def bodies(self, kind: str, followed: Followed) -> tuple[()]:
+    def bodies(self, kind: str, followed: FollowedNamespaces) -> tuple[()]:
         return ()
 
-    def followed(self) -> Followed:
-        return Followed()
+    def followed(self) -> FollowedNamespaces:
+        return FollowedNamespaces()
 
     def namespaces(self) -> Iterator[dict[str, Any]]:
         yield namespace("kept", "b")

@@ -14,7 +14,7 @@ from conditions import until
 from manifests import topic
 from poolkeeper.controller.resource_cache import ResourceCache
 from poolkeeper.controller.watch import KINDS, ResourceWatch
-from poolkeeper.kube.client.listing import Followed
+from poolkeeper.kube.client.listing import FollowedNamespaces
 from poolkeeper.model.names import GROUP, VERSION
 from poolkeeper.resources.kinds.custom_resource import key_of
 
@@ -39,14 +39,14 @@ class Nothing:
     def missing(self) -> str:
         return ""
 
-    def bodies(self, kind: str, followed: Followed) -> tuple[dict[str, object], ...]:
+    def bodies(self, kind: str, followed: FollowedNamespaces) -> tuple[dict[str, object], ...]:
         return self.topics if kind == "Topic" else ()
 
     def namespaces(self) -> tuple[()]:
         return ()
 
-    def followed(self) -> Followed:
-        return Followed()
+    def followed(self) -> FollowedNamespaces:
+        return FollowedNamespaces()
 
     def try_watches(self) -> None:
         pass

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from ortools.sat.python import cp_model
 
-from poolkeeper.planning.constraints.racks import rack_capacity, spread
+from poolkeeper.planning.constraints.racks import even_spread, rack_capacity
 from poolkeeper.planning.goals.local_search import Bounded
 from poolkeeper.planning.goals.topic_counts import TopicCounts
 from poolkeeper.planning.layout.pool_layout import Layout
@@ -80,7 +80,7 @@ def _keep_racks_even(
 ) -> None:
     rack = layout.problem.brokers.rack
     capacity = rack_capacity(layout.problem)
-    even = spread(len(end), capacity, (0,) * len(capacity))
+    even = even_spread(len(end), capacity, (0,) * len(capacity))
     held = Counter(rack[end].tolist())
     for number in range(len(capacity)):
         inside = sum(var for b, var in may.items() if rack[b] == number)

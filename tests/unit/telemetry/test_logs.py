@@ -38,13 +38,13 @@ PLAIN = {"time": TIME, "level": "info", "logger": "poolkeeper.controller.loop"}
             id="plain",
         ),
         pytest.param(
-            record("moved", **logs.about("Topic", "orders", "shop", "main")),
+            record("moved", **logs.log_extra("Topic", "orders", "shop", "main")),
             {**PLAIN, "message": "moved", "cluster": "main", "object": TOPIC},
             f"{TIME} INFO poolkeeper.controller.loop [main Topic shop/orders] moved",
             id="about-an-object-of-a-cluster",
         ),
         pytest.param(
-            record("drained", **logs.about("ResourcePool", "fast")),
+            record("drained", **logs.log_extra("ResourcePool", "fast")),
             {**PLAIN, "message": "drained", "object": {"kind": "ResourcePool", "name": "fast"}},
             f"{TIME} INFO poolkeeper.controller.loop [ResourcePool fast] drained",
             id="about-an-object-without-a-namespace",
@@ -183,7 +183,7 @@ def test_set_up_writes_one_object_a_line_and_keeps_libraries_quiet(root: logging
     logs.set_up(io.StringIO(), as_json=False, secrets=Secrets())
     logs.set_up(stream, as_json=True, level=logging.DEBUG, secrets=Secrets())
     logging.getLogger("poolkeeper.controller.loop").debug(
-        "ours", extra=logs.about("Topic", "orders", "shop")
+        "ours", extra=logs.log_extra("Topic", "orders", "shop")
     )
     logging.getLogger("kopf.objects").info("Handler 'on_topic' succeeded.")
     logging.getLogger("kopf._cogs.clients.watching").error("Request attempt #7 failed")

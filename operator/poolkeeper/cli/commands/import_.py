@@ -54,7 +54,7 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
         if where or any(given[key] for key in ("folders", "zookeeper", "cluster")):
             raise click.UsageError("--snapshot replaces the live cluster: give one of the two")
         cluster = snapshot_files.read(snapshot)
-        printing.warn(snapshot_files.doubts(snapshot, cluster))
+        printing.warn(snapshot_files.version_warnings(snapshot, cluster))
         found = imported(cluster)
     else:
         target = targets.target(options.address_of(where, **given))

@@ -246,12 +246,12 @@ def _under_a_later_controller(
     if not in_memory or (in_memory == [znodes.REASSIGNMENT] and _is_woken(command)):
         return []
     look = _look(session)
-    found = next_controller.in_charge(session, mended_at, look)
+    found = next_controller.find_controller_in_charge(session, mended_at, look)
     if found is InCharge.EARLIER and command.allow_failover:
         hazards = next_controller.elect(held, command.target.name)
         if hazards:
             return [_unsafe(hazards)]
-        found = next_controller.in_charge(session, mended_at, look)
+        found = next_controller.find_controller_in_charge(session, mended_at, look)
     if found is InCharge.LATER:
         return []
     if found is InCharge.NONE:

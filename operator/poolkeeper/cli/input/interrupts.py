@@ -28,8 +28,8 @@ Check = Callable[[], None]
 """Raises KeyboardInterrupt if a signal has arrived."""
 
 
-def heeded() -> tuple[int, ...]:
-    """Return the signals that end a command; one that is ignored, as by `nohup`, stays so."""
+def ending_signals() -> tuple[int, ...]:
+    """Return the signals that end this command: not those that are ignored, as by `nohup`."""
     return tuple(number for number in NUMBERS if signal.getsignal(number) != signal.SIG_IGN)
 
 
@@ -73,7 +73,7 @@ def raise_once(
             raise KeyboardInterrupt
 
     is_main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.getsignal(number) for number in heeded()} if is_main else {}
+    before = {number: signal.getsignal(number) for number in ending_signals()} if is_main else {}
     for number in before:
         signal.signal(number, interrupt)
     try:

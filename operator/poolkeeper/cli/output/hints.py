@@ -50,8 +50,8 @@ def printed_for(address: AddressOptions) -> None:
     _CommandLine.address = address
 
 
-def completed(text: str, cluster: str = "") -> str:
-    """Return the text with its hints completed; `cluster`: what it is about, among several."""
+def complete_commands(text: str, cluster: str = "") -> str:
+    """Return the text, its commands with the options that select the cluster."""
     address = _CommandLine.address
     if "`poolkeeper " not in text or not (address.manifests or address.direct):
         return text

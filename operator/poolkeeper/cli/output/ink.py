@@ -58,7 +58,7 @@ class Ink:
         A leading indent is kept. Long words (names, lists) are not broken.
         """
         return textwrap.wrap(
-            hints.completed(text),
+            hints.complete_commands(text),
             max(self.width, 40),
             subsequent_indent=" " * hang,
             break_long_words=False,

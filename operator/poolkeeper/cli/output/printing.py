@@ -32,7 +32,9 @@ HASH_DIGITS = len("sha256:") + 8
 def emit(text: str) -> None:
     """Write text that ends in exactly one line feed; writes nothing for an empty text."""
     if text:
-        click.echo(visible(hints.completed(text.rstrip("\n")), coloured=ink.of_output().colour))
+        click.echo(
+            visible(hints.complete_commands(text.rstrip("\n")), coloured=ink.of_output().colour)
+        )
 
 
 class _Documents:
@@ -78,7 +80,7 @@ def emit_document(text: str) -> None:
 def warn(sentences: Iterable[str]) -> None:
     """Write warnings to standard error, one line each."""
     for sentence in sentences:
-        click.echo(f"warning: {one_line(hints.completed(sentence))}", err=True)
+        click.echo(f"warning: {one_line(hints.complete_commands(sentence))}", err=True)
 
 
 def note(sentence: str) -> None:
@@ -114,7 +116,7 @@ def report(problems: Iterable[Problem], *, as_json: bool) -> None:
         emit_json({"errors": [as_data(problem) for problem in listed]})
         sys.stdout.flush()
     for problem in listed:
-        click.echo(one_line(hints.completed(str(problem))), err=True)
+        click.echo(one_line(hints.complete_commands(str(problem))), err=True)
 
 
 def report_interrupt(*, as_json: bool) -> None:

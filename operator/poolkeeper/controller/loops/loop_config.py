@@ -10,7 +10,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Report
 from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.planning.planner import Planner
-from poolkeeper.reconcile.context import Timed, planner_of_a_loop, untimed
+from poolkeeper.reconcile.context import Timed, measure_nothing, planner_of_a_loop
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.reconcile.pass_memory import PendingPlan
 from poolkeeper.telemetry import audit
@@ -45,7 +45,7 @@ class LoopConfig:
     begin_pass: Callable[[], Desired] | None = None
     settled: Callable[[Desired], tuple[Desired, bool]] = lambda desired: (desired, False)
     planner: Planner = field(default_factory=planner_of_a_loop)
-    timed: Timed = untimed
+    timed: Timed = measure_nothing
     beat: Callable[[float], None] = lambda patience_s: None
     external_plan: Callable[[], ExternalPlan | None] = lambda: None
     pending: PendingPlan = field(default_factory=PendingPlan)

@@ -14,7 +14,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import Planner
 from poolkeeper.reconcile.access import Enrich
-from poolkeeper.reconcile.context import PassContext, Timed, planner_of_a_loop, untimed
+from poolkeeper.reconcile.context import PassContext, Timed, measure_nothing, planner_of_a_loop
 from poolkeeper.reconcile.observe.observation import check_id
 from poolkeeper.reconcile.pass_memory import PassMemory, PendingPlan
 from poolkeeper.telemetry.audit import AuditTrail
@@ -64,7 +64,7 @@ def open_pass(
     desired: Desired,
     take_journal: TakeJournal,
     planner: Planner | None = None,
-    timed: Timed = untimed,
+    timed: Timed = measure_nothing,
     pending: PendingPlan | None = None,
     trail: AuditTrail | None = None,
 ) -> Iterator[tuple[Session, PassContext, BrokerLink]]:

@@ -15,7 +15,7 @@ from poolkeeper.model.execution.person_requests import (
 from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.reconcile.access import ClusterAccess
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.fencing import OnCommit, unnoted
+from poolkeeper.zk.fencing import OnCommit, note_nothing
 from poolkeeper.zk.journal import journal
 
 
@@ -31,7 +31,7 @@ def carry_out(
     access: ClusterAccess,
     text: str,
     now_ms: int,
-    on_commit: OnCommit = unnoted,
+    on_commit: OnCommit = note_nothing,
 ) -> RequestAnswer:
     """Write to the journal what is asked for; raises what a write raises, and may be repeated."""
     request = read_request(text)

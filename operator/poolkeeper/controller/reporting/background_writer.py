@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from poolkeeper.errors import Forbidden, PoolkeeperError
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.rate_limit import LogRateLimit
-from poolkeeper.telemetry.logs import about
+from poolkeeper.telemetry.logs import log_extra
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class BackgroundWriter(Generic[V]):
     def _log_failure(self, reference: Reference, error: PoolkeeperError) -> None:
         forbidden = isinstance(error, Forbidden) and self._forbidden_log.is_due(time.monotonic())
         level = logging.WARNING if forbidden else logging.INFO
-        extra = about(reference.kind, reference.name, reference.namespace)
+        extra = log_extra(reference.kind, reference.name, reference.namespace)
         logger.log(level, "%s: not written yet: %s", self._what, error, extra=extra)
 
     def _due(self, early: Container[Reference], *, failing: bool) -> Iterator[Reference]:

@@ -6,7 +6,7 @@ from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.events import NOTE_MAX, StatusEvent
-from poolkeeper.telemetry.logs import about
+from poolkeeper.telemetry.logs import log_extra
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ def _record(recorder: EventRecorder, reference: Reference, event: StatusEvent) -
     warning = event.type == "Warning"
     if recorder.record(reference, event.reason, event.note, warning=warning):
         level = logging.WARNING if warning else logging.INFO
-        extra = about(reference.kind, reference.name, reference.namespace)
+        extra = log_extra(reference.kind, reference.name, reference.namespace)
         logger.log(level, "%s: %s", event.reason, event.note, extra=extra)
 
 

@@ -33,7 +33,7 @@ def assembly_of_pass(began_with: Assembly, now: Assembly) -> Assembly:
     return replace(began_with, cluster=own, objects=objects)
 
 
-def unchanged(then: Assembly, now: Assembly) -> Iterator[ObjectKey]:
+def unchanged_resources(then: Assembly, now: Assembly) -> Iterator[ObjectKey]:
     """The resources of an assembly that nobody has edited, deleted or found fault with since."""
     for key, each in then.objects.items():
         live = now.objects.get(key)

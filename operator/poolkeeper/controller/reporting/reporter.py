@@ -24,7 +24,7 @@ from poolkeeper.controller.reporting.outage import (
     ReportedPass,
     resources_with_current_status,
 )
-from poolkeeper.controller.reporting.pass_assembly import unchanged
+from poolkeeper.controller.reporting.pass_assembly import unchanged_resources
 from poolkeeper.controller.reporting.plan_keeper import PlanKeeper
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
@@ -289,7 +289,7 @@ class Reporter:
         if dependents is not None:
             then = self._with_reported_statuses(dependents.assembly)
             of_pass = statuses(then, inputs.observation, dependents.outcome, now_ms, inputs)
-            told |= {key: of_pass[key] for key in unchanged(then, now)}
+            told |= {key: of_pass[key] for key in unchanged_resources(then, now)}
         if assembly.cluster is not None:
             own = {assembly.cluster.key: now.objects[assembly.cluster.key]}
             alone = replace(now, objects=own)

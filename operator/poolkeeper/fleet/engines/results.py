@@ -132,10 +132,10 @@ def perform_all(
             yield waiting.popleft().result()
 
 
-def put_down(
+def write_results(
     made: Iterable[StepResult], into: Destination, task: int
 ) -> Iterator[ClusterOutcome | StepResult]:
-    """Put down the rows of results, and give their outcomes when all of them are there.
+    """Write the rows of results, and give their outcomes once all rows are written.
 
     `task`: its number in the job. Results of parts are handed on as they are: whoever joins them
     puts them down. Raises `Unavailable` where something cannot be written.

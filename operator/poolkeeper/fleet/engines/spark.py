@@ -210,7 +210,9 @@ class Spark:
         folder = into.table(table.name)
         there = {file.path for file in objects.children(folder)}
         yielding = partial(_rows_of_attempts, table=table.name, source=into)
-        frame = _mapped(self._placed(write.attempts, write.slots), yielding, parquet.stored(table))
+        frame = _mapped(
+            self._placed(write.attempts, write.slots), yielding, parquet.stored_schema(table)
+        )
         in_store = scheme_of(into.root) in PUT_AT_ONCE
         settings = {**WRITING, **_no_dictionaries(table), **(COPIED_ONCE if in_store else {})}
         writer = frame.write.mode("append").options(**settings)
@@ -288,7 +290,7 @@ def _answered(
     """
     context = TaskContext.get()
     assert context is not None, "this is no task"
-    for found in results.put_down(made, into, context.partitionId()):
+    for found in results.write_results(made, into, context.partitionId()):
         if isinstance(found, ClusterOutcome):
             yield results.piece_of_outcome(found)
         else:

@@ -83,7 +83,7 @@ def to_bytes(entries: Iterable[ClusterEntry], published: int) -> bytes:
             }
             for each in listed
         ],
-        schema=parquet.stored(schemas.CURRENT),
+        schema=parquet.stored_schema(schemas.CURRENT),
     )
     sink = io.BytesIO()
     parquet.dump(content, sink)
@@ -96,7 +96,7 @@ def from_bytes(body: bytes, file: str) -> dict[str, ClusterEntry]:
         content = parquet.parse(body)
         names = [column.name for column in schemas.CURRENT.columns]
         clusters = content.column("cluster").to_pylist()
-        rows = parquet.rows_of(parquet.completed(content, schemas.CURRENT, names, file))
+        rows = parquet.rows_of(parquet.complete_columns(content, schemas.CURRENT, names, file))
         found = {
             cluster: _sound(
                 ClusterEntry(

@@ -78,7 +78,7 @@ def _from_bytes(body: bytes, path: str) -> dict[str, Manifest]:
     try:
         content = parquet.parse(body)
         names = [column.name for column in schemas.MANIFESTS.columns]
-        rows = parquet.completed(content, schemas.MANIFESTS, names, path).to_pylist()
+        rows = parquet.complete_columns(content, schemas.MANIFESTS, names, path).to_pylist()
         clusters = content.column(table_schema.CLUSTER.name).to_pylist()
     except (OSError, ValueError, KeyError, pa.ArrowException, Refused) as wrong:
         raise DamagedFile(path, first_line(wrong)) from wrong
@@ -100,6 +100,6 @@ def _to_bytes(declared: Mapping[str, Manifest], published: int) -> bytes:
         for _, m in sorted(declared.items())
     ]
     sink = io.BytesIO()
-    content = pa.Table.from_pylist(rows, schema=parquet.stored(schemas.MANIFESTS))
+    content = pa.Table.from_pylist(rows, schema=parquet.stored_schema(schemas.MANIFESTS))
     parquet.dump(content, sink)
     return sink.getvalue()

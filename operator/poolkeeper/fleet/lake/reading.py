@@ -92,7 +92,7 @@ class Reader:
                 if held is _Held.AMONG:
                     content = _of_cluster(content, cluster)
                 if content.num_rows:
-                    rows = parquet.completed(content, table, names, path)
+                    rows = parquet.complete_columns(content, table, names, path)
                     require_sound(rows, table, path)
                     parts.append(rows)
         except (OSError, ValueError, pa.ArrowException, Refused) as failed:

@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 
 from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
-from poolkeeper.fleet.report_tables.partition_loads import Floats, Ints, PartitionLoads, or_zero
+from poolkeeper.fleet.report_tables.partition_loads import (
+    Floats,
+    Ints,
+    PartitionLoads,
+    zero_if_unknown,
+)
 from poolkeeper.fleet.storage.parquet import rows_of
 from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.report.values import BrokerLoad
@@ -61,7 +66,7 @@ class _BrokerSums:
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """By broker: the sums as fields of its load."""
-        grown = np.where(np.isnan(self.growth), np.nan, or_zero(self.size))
+        grown = np.where(np.isnan(self.growth), np.nan, zero_if_unknown(self.size))
         leaders = self.place[self.loads.first[self._with_replicas()]]
         replicas = np.bincount(self.place, minlength=len(self.ids))
         columns = {
@@ -84,7 +89,7 @@ class _BrokerSums:
         return lengths > 0
 
     def _sum(self, values: Floats) -> Any:
-        return np.bincount(self.place, weights=or_zero(values), minlength=len(self.ids))
+        return np.bincount(self.place, weights=zero_if_unknown(values), minlength=len(self.ids))
 
     def _known(self, values: Floats) -> Any:
         return np.bincount(self.place[~np.isnan(values)], minlength=len(self.ids))

@@ -4,7 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from poolkeeper.fleet.report_tables.partition_loads import Floats, Ints, PartitionLoads, or_zero
+from poolkeeper.fleet.report_tables.partition_loads import (
+    Floats,
+    Ints,
+    PartitionLoads,
+    zero_if_unknown,
+)
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.report.values import BrokerLoad, Hot, Measured
 
@@ -47,7 +52,7 @@ def _ones(loads: PartitionLoads, values: Floats, most: int) -> Iterator[tuple[in
 
 
 def _wholes(loads: PartitionLoads, values: Floats, most: int) -> Iterator[tuple[int, int, float]]:
-    weights, topics = or_zero(values), len(loads.topics)
+    weights, topics = zero_if_unknown(values), len(loads.topics)
     totals = np.bincount(loads.topic, weights=weights, minlength=topics).astype(np.float64)
     _, first_row = np.unique(loads.topic, return_index=True)
     for topic in _first(totals, most):
@@ -56,7 +61,7 @@ def _wholes(loads: PartitionLoads, values: Floats, most: int) -> Iterator[tuple[
 
 def _first(values: Floats, most: int) -> list[int]:
     """The places of the largest values, ties in the order of places."""
-    known = or_zero(values)
+    known = zero_if_unknown(values)
     rows = np.arange(len(known))
     if len(known) > most:
         least = np.partition(known, -most)[-most]

@@ -110,7 +110,7 @@ class _Places:
         whole[topic] = value
         missing = np.isnan(own)
         without = np.bincount(self.topic[missing], minlength=topics)
-        held = np.bincount(self.topic, weights=or_zero(own), minlength=topics)
+        held = np.bincount(self.topic, weights=zero_if_unknown(own), minlength=topics)
         # A growth may be negative, and its rest as well.
         rest = whole - held
         part = np.where(whole >= 0, np.maximum(rest, 0.0), rest) / np.maximum(without, 1)
@@ -118,7 +118,7 @@ class _Places:
         return shared
 
 
-def or_zero(values: Floats) -> Floats:
+def zero_if_unknown(values: Floats) -> Floats:
     """Values, and 0 for those that are unknown."""
     return np.where(np.isnan(values), 0.0, values)
 

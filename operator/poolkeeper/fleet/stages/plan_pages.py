@@ -58,8 +58,8 @@ def report_of(day: str) -> str:
     return f"report-{day}.html"
 
 
-def stem_of(cluster: str) -> str:
-    """How the files of a page begin: the cluster's name, cut where no file could have it."""
+def file_stem(cluster: str) -> str:
+    """The beginning of the names of a page's files: the cluster's name, cut if it is too long."""
     if len(cluster) <= STEM_MAX:
         return cluster
     return f"{cluster[:STEM_MAX]}-{hashlib.sha256(cluster.encode()).hexdigest()[:16]}"
@@ -116,7 +116,7 @@ def _write(task: PageTask, where: _DayOfLake) -> PlanPage:
     except PoolkeeperError as wrong:
         return PlanPage(name, Missing(Gap.DAMAGED, name, wrong.line), damaged_files(wrong))
     objects = ArrowObjects(where.root, where.storage)
-    file = f"{folder_of(where.day)}/{stem_of(name)}"
+    file = f"{folder_of(where.day)}/{file_stem(name)}"
     objects.put(f"{file}.html", page.encode())
     objects.put(f"{file}.json", written)
     return PlanPage(name)
@@ -130,7 +130,7 @@ def _sources(where: _DayOfLake) -> "_Sources":
 def with_pages(report: FleetReport, made: frozenset[str], missing: list[Missing]) -> FleetReport:
     """The report with links to the pages that were made, and how many plans have none."""
     linked = tuple(
-        replace(each, page=f"{folder_of(report.day)}/{stem_of(each.name)}.html")
+        replace(each, page=f"{folder_of(report.day)}/{file_stem(each.name)}.html")
         if each.name in made
         else each
         for each in report.clusters
@@ -166,7 +166,7 @@ class _Sources:
             found.plan,
             found.made_from.desired,
             found.made_from.cluster,
-            clusters.approval(name, plan.hash, f"{stem_of(name)}.json"),
+            clusters.approval(name, plan.hash, f"{file_stem(name)}.json"),
             back=(f"Fleet of {self._day}", f"../{report_of(self._day)}"),
             records=found.made_from.records,
         )

@@ -174,7 +174,7 @@ def publish_tables(
 
 def _put(lake: Lake, run: StepRun, table: TableSchema, content: pa.Table) -> TableFile:
     sink = io.BytesIO()
-    parquet.dump(content.cast(parquet.stored(table)), sink)
+    parquet.dump(content.cast(parquet.stored_schema(table)), sink)
     path = f"{run.folder(table)}/part-00000.parquet"
     lake.objects.put(path, sink.getvalue())
     return TableFile(table.name, path, len(sink.getvalue()))

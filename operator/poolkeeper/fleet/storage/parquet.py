@@ -55,8 +55,8 @@ def arrow(table: TableSchema) -> pa.Schema:
 
 
 @cache
-def stored(table: TableSchema) -> pa.Schema:
-    """Arrow's schema of the table's files in a lake: with the cluster's name."""
+def stored_schema(table: TableSchema) -> pa.Schema:
+    """Arrow's schema of the table's files in a lake, which have the cluster's name as a column."""
     return pa.schema([_field(column) for column in table.stored])
 
 
@@ -69,7 +69,7 @@ def with_cluster(table: TableSchema, cluster: str, content: pa.Table) -> pa.Tabl
     arrays = list(content.select([column.name for column in table.columns]).columns)
     if table.of_clusters:
         arrays.insert(0, pa.repeat(pa.scalar(cluster, pa.string()), content.num_rows))
-    return pa.Table.from_arrays(arrays, schema=stored(table))
+    return pa.Table.from_arrays(arrays, schema=stored_schema(table))
 
 
 def table_of(table: TableSchema, columns: Mapping[str, Any]) -> pa.Table:
@@ -133,11 +133,6 @@ def parse(body: bytes) -> pa.Table:
         return opened.read(use_threads=False)
 
 
-def plain(table: TableSchema) -> pa.Schema:
-    """The same without name and version: what the rows of several files have together."""
-    return arrow(table).remove_metadata()
-
-
 def read(
     file: Path, table: TableSchema, columns: Iterable[str] | None = None, *, foreign: bool = False
 ) -> pa.Table:
@@ -159,7 +154,7 @@ def read(
             content = opened.read(there)
     except (OSError, pa.ArrowException) as failed:
         raise Refused(f"{file}: cannot be read: {first_line(failed)}") from failed
-    return completed(content, table, names, str(file))
+    return complete_columns(content, table, names, str(file))
 
 
 def check_foreign(table: TableSchema, metadata: Mapping[bytes, bytes], file: str) -> None:
@@ -176,7 +171,9 @@ def _check(table: TableSchema, metadata: Mapping[bytes, bytes], file: str) -> No
     table_schema.check_version(table, None if version is None else version.decode(), file)
 
 
-def completed(content: pa.Table, table: TableSchema, names: Sequence[str], file: str) -> pa.Table:
+def complete_columns(
+    content: pa.Table, table: TableSchema, names: Sequence[str], file: str
+) -> pa.Table:
     """These columns of what was read, of the types of the table; absent ones are null.
 
     Raises `Refused` for another type, or where a column that must be there is not, or is twice.

@@ -26,7 +26,7 @@ def missing_kinds(api: DiscoveryApi) -> tuple[str, ...]:
     )
 
 
-def being_removed(api: DiscoveryApi) -> tuple[str, ...]:
+def kinds_being_removed(api: DiscoveryApi) -> tuple[str, ...]:
     """Return those of our kinds whose CRDs are being removed or are gone."""
     served = _verbs(api)
     return tuple(kind for kind in NEEDED if "create" not in served.get(PLURALS[kind], ()))

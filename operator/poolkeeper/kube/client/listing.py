@@ -26,7 +26,7 @@ class ListingApi(Protocol):
 
 
 @frozen
-class Followed:
+class FollowedNamespaces:
     """The namespaces to list: `readable` ones, None for all that there are.
 
     `lost`: those that are there, and whose resources may not be listed.
@@ -36,13 +36,13 @@ class Followed:
     lost: frozenset[str] = frozenset()
 
 
-def followed(api: ListingApi, watched: Sequence[str]) -> Followed:
-    """Return what to list where these namespaces are watched, or (empty) all.
+def followed_namespaces(api: ListingApi, watched: Sequence[str]) -> FollowedNamespaces:
+    """Return the namespaces to list; `watched`: those the operator is told to watch, empty for all.
 
     Raises `Forbidden` if none of them may be read.
     """
     if not watched:
-        return Followed()
+        return FollowedNamespaces()
     there = {body["metadata"]["name"] for body in namespaces(api)}
     readable, lost = [], {}
     for namespace in watched:
@@ -56,10 +56,10 @@ def followed(api: ListingApi, watched: Sequence[str]) -> Followed:
             lost[namespace] = error
     if lost and not readable:
         raise next(iter(lost.values()))
-    return Followed(tuple(readable), frozenset(lost))
+    return FollowedNamespaces(tuple(readable), frozenset(lost))
 
 
-def seen(watched: Sequence[str], lost: Collection[str]) -> tuple[str, ...]:
+def known_namespaces(watched: Sequence[str], lost: Collection[str]) -> tuple[str, ...]:
     """Return the namespaces whose resources are known, or which are not there; empty means all.
 
     If none is left, a name that no namespace has.

@@ -23,7 +23,7 @@ from poolkeeper.model.columns.replica_lists import (
     distinct,
     whole_numbers,
 )
-from poolkeeper.model.columns.wide_lists import within
+from poolkeeper.model.columns.wide_lists import is_in_row
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Replicas
 
@@ -196,7 +196,11 @@ class MoveColumns:
         wide = self.lists.wide()
         olds, news = wide[after - 1], wide[after]
         return MoveSteps(
-            move[after], place[after], olds[:, 0].copy(), less(olds, news), less(news, olds)
+            move[after],
+            place[after],
+            olds[:, 0].copy(),
+            brokers_not_in(olds, news),
+            brokers_not_in(news, olds),
         )
 
 
@@ -278,12 +282,12 @@ def _cut(lists: list[Replicas], counts: Ints) -> list[tuple[Replicas, ...]]:
     return [tuple(lists[begin:end]) for begin, end in zip(begins, ends, strict=False)]
 
 
-def less(these: Ints, those: Ints) -> Ints:
-    """By row, the brokers of these lists that are not in those: each once, ascending.
+def brokers_not_in(these: Ints, those: Ints) -> Ints:
+    """By row, the brokers of `these` that are not in `those`: each once, ascending.
 
     Lists are wide ones; so is what is found, with `NOBODY` before the first.
     """
-    found = np.where(within(these, those), NOBODY, these)
+    found = np.where(is_in_row(these, those), NOBODY, these)
     found.sort(axis=1)
     again = found[:, 1:] == found[:, :-1]
     if (again & (found[:, 1:] != NOBODY)).any():

@@ -223,10 +223,12 @@ class PartitionColumns:
                 self.replicas.tuples(first, last),
                 self.adding.tuples(first, last),
                 self.removing.tuples(first, last),
-                or_none(self.leader[rows]),
+                none_if_unknown(self.leader[rows]),
                 isr,
-                repeat(None) if self.leader_epoch is None else or_none(self.leader_epoch[rows]),
-                or_none(self.bytes[rows]),
+                repeat(None)
+                if self.leader_epoch is None
+                else none_if_unknown(self.leader_epoch[rows]),
+                none_if_unknown(self.bytes[rows]),
                 [each if each == each else None for each in rate],  # NaN is not itself
                 repeat(None) if self.log_dirs is None else self.log_dirs[rows],
             )
@@ -347,7 +349,7 @@ def _or_none_known(values: Sequence[int | None] = ()) -> Ints | None:
     return _or_unknown(values) if any(each is not None for each in values) else None
 
 
-def or_none(values: Ints) -> list[int | None]:
+def none_if_unknown(values: Ints) -> list[int | None]:
     """The numbers, None for `UNKNOWN`."""
     found: list[int | None] = values.tolist()
     for row in np.flatnonzero(values == UNKNOWN).tolist():

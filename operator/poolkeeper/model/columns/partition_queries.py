@@ -12,7 +12,7 @@ from poolkeeper.model.columns.partition_columns import (
     TopicPartitions,
     columns_id,
     columns_of,
-    or_none,
+    none_if_unknown,
 )
 from poolkeeper.model.columns.replica_lists import NOBODY, distinct
 from poolkeeper.model.topology import Partition, Replicas
@@ -29,7 +29,7 @@ def numbers_of(partitions: Sequence[Partition]) -> list[int]:
 def leaders_of(partitions: Sequence[Partition]) -> list[int | None]:
     """The partitions' leaders, `None` where one is not known."""
     if isinstance(partitions, TopicPartitions):
-        return or_none(partitions.columns.leader[partitions.first : partitions.last])
+        return none_if_unknown(partitions.columns.leader[partitions.first : partitions.last])
     return [partition.leader for partition in partitions]
 
 
@@ -50,8 +50,8 @@ def unsettled_partitions(
     return () if settled.all() else partitions
 
 
-def not_whole(partitions: Sequence[Partition]) -> Sequence[Partition]:
-    """The partitions without those, as far as columns tell, whose replicas are all in sync.
+def not_fully_in_sync(partitions: Sequence[Partition]) -> Sequence[Partition]:
+    """The partitions, without those of which columns tell that all replicas are in sync.
 
     Of those that are left out none moves, none is known to have no leader, and each has a replica.
     """

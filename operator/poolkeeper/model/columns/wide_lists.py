@@ -29,8 +29,8 @@ def repeats(lists: Ints, above: int = NOBODY) -> Bools:
     return found
 
 
-def within(these: Ints, those: Ints) -> Bools:
-    """By row and slot of these lists, whether the value is in the same row of those."""
+def is_in_row(these: Ints, those: Ints) -> Bools:
+    """By row and slot of `these`, whether the value is in the same row of `those`."""
     if these.shape[1] * those.shape[1] > COMPARED_MAX:
         return _found_by_order(these, those)
     found = np.zeros(these.shape, dtype=bool)

@@ -227,8 +227,8 @@ class RunDocument:
         return bool(self.saved.topics or self.saved.brokers)
 
 
-def misfit(run: Run, document: RunDocument) -> str | None:
-    """Return what the run says that its document cannot mean, None if they fit."""
+def contradiction(run: Run, document: RunDocument) -> str | None:
+    """Return in what the run contradicts its document, None if in nothing."""
     moves = document.plan.moves
     strange = [
         [m, index] for m, index in run.step if m >= len(moves) or not 0 < index < len(moves[m].path)

@@ -10,7 +10,7 @@ stand in for the rest.
 from collections.abc import Mapping
 
 from poolkeeper.model.topic_config.validation import RETENTION, defaults_of
-from poolkeeper.model.topic_config.values import elements, flag, whole
+from poolkeeper.model.topic_config.values import elements, flag, parse_whole
 from poolkeeper.model.versions import SUPPORTED, Version
 
 _UNLIMITED = float("inf")
@@ -45,7 +45,7 @@ def _shown(value: str, is_set: bool) -> str:
 
 def _kept(key: str, config: Mapping[str, str]) -> float | None:
     """How long or how much is retained; `None` if the value cannot be parsed."""
-    number = whole(config[key])
+    number = parse_whole(config[key])
     if number == -2 and key in RETENTION:
         return _kept(RETENTION[key], config)
     if number is None:
@@ -71,7 +71,7 @@ def _elects_uncleanly(key: str, old: Mapping[str, str], new: Mapping[str, str]) 
 
 
 def _acknowledges_sooner(key: str, old: Mapping[str, str], new: Mapping[str, str]) -> str | None:
-    before, after = whole(old[key]), whole(new[key])
+    before, after = parse_whole(old[key]), parse_whole(new[key])
     if before is None or after is None:
         return "the two cannot be compared"
     return "records are acknowledged by fewer replicas" if after < before else None

@@ -4,7 +4,7 @@ A topic's own config comes first, then the setting of the broker that leads. Wha
 `server.properties` is known of brokers that were asked, what is dynamic is in ZooKeeper.
 """
 
-from poolkeeper.model.topic_config.values import whole
+from poolkeeper.model.topic_config.values import parse_whole
 from poolkeeper.model.topology import Broker, Cluster, Topic
 
 MIN_INSYNC = "min.insync.replicas"
@@ -12,7 +12,7 @@ MIN_INSYNC = "min.insync.replicas"
 
 def min_insync(topic: Topic, default: int = 1) -> int:
     """Return the number that the topic itself sets, else that of the brokers."""
-    declared = whole((topic.config or {}).get(MIN_INSYNC, str(default)))
+    declared = parse_whole((topic.config or {}).get(MIN_INSYNC, str(default)))
     return 1 if declared is None or declared < 0 else declared
 
 
@@ -25,5 +25,5 @@ def default_min_insync(cluster: Cluster) -> int:
 
 
 def _known(broker: Broker) -> list[int]:
-    dynamic = whole((broker.config or {}).get(MIN_INSYNC, ""))
+    dynamic = parse_whole((broker.config or {}).get(MIN_INSYNC, ""))
     return [number for number in (broker.min_insync, dynamic) if number is not None]

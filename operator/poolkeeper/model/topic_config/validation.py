@@ -20,7 +20,7 @@ from collections.abc import Mapping
 
 from poolkeeper import near_names
 from poolkeeper.model.topic_config.table import KEYS
-from poolkeeper.model.topic_config.values import elements, flag, shown, whole
+from poolkeeper.model.topic_config.values import elements, flag, parse_whole, quote
 from poolkeeper.model.versions import KafkaVersion, Version, VersionRange, releases
 
 RETENTION = {"local.retention.ms": "retention.ms", "local.retention.bytes": "retention.bytes"}
@@ -66,7 +66,7 @@ def check(key: str, value: str, version: Version) -> str | None:
     if row is None or row.since > version.high.release:
         return _missing_key(key, version)
     if row.owned_by_executor:
-        return f"{shown(key)} is set by Poolkeeper while replicas move (expected: not declared)"
+        return f"{quote(key)} is set by Poolkeeper while replicas move (expected: not declared)"
     for release in releases(version):
         problem = row.kinds.at(release).problem(value, release) if row.since <= release else None
         if problem:
@@ -122,12 +122,12 @@ def _missing_key(key: str, version: Version) -> str:
     runs = "may run up to" if isinstance(version, VersionRange) else "runs"
     row = KEYS.get(key)
     if row is not None:
-        return f"{shown(key)} exists since Kafka {row.since} (this cluster {runs} {version.high})"
+        return f"{quote(key)} exists since Kafka {row.since} (this cluster {runs} {version.high})"
     declarable = [name for name in known_keys(version.high) if not is_owned_by_executor(name)]
     close = near_names.nearest(key, declarable, 1)
     if close:
-        return f"unknown key {shown(key)} (did you mean {close[0]!r}?)"
-    return f"unknown key {shown(key)} (expected a topic config key of Kafka {version})"
+        return f"unknown key {quote(key)} (did you mean {close[0]!r}?)"
+    return f"unknown key {quote(key)} (expected a topic config key of Kafka {version})"
 
 
 def defaults_of(release: KafkaVersion) -> dict[str, str]:
@@ -136,7 +136,7 @@ def defaults_of(release: KafkaVersion) -> dict[str, str]:
 
 
 def _number(config: Mapping[str, str], key: str, version: KafkaVersion) -> int:
-    number = whole(config.get(key) or default_of(key, version) or "")
+    number = parse_whole(config.get(key) or default_of(key, version) or "")
     return 0 if number is None else number
 
 

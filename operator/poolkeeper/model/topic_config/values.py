@@ -65,11 +65,11 @@ class Whole:
         """Refuse texts that are no number, and numbers out of range."""
         beside = "" if self.beside is None else f"{self.beside}, or "
         expected = f"(expected {beside}a whole number from {self.low} to {self.high})"
-        number = whole(value)
+        number = parse_whole(value)
         if number is None:
-            return f"{shown(value)} is not a whole number {expected}"
+            return f"{quote(value)} is not a whole number {expected}"
         if number != self.beside and not self.low <= number <= self.high:
-            return f"{shown(value)} is out of range {expected}"
+            return f"{quote(value)} is out of range {expected}"
         return None
 
 
@@ -83,11 +83,11 @@ class Fraction:
     def problem(self, value: str, release: KafkaVersion) -> str | None:
         """Refuse texts that are no number, and numbers out of range."""
         expected = f"(expected a number from {self.low:g} to {self.high:g})"
-        text = trimmed(value)
+        text = trim(value)
         if not _FRACTION.fullmatch(text):
-            return f"{shown(value)} is not a number {expected}"
+            return f"{quote(value)} is not a number {expected}"
         if not self.low <= float(text.rstrip("fFdD")) <= self.high:
-            return f"{shown(value)} is out of range {expected}"
+            return f"{quote(value)} is out of range {expected}"
         return None
 
 
@@ -102,9 +102,9 @@ class Flag:
         answer = flag(value)
         if self.only_false:
             expected = "(expected false: a cluster on ZooKeeper refuses anything else)"
-            return None if answer is False else f"{shown(value)} is not possible {expected}"
+            return None if answer is False else f"{quote(value)} is not possible {expected}"
         return (
-            f"{shown(value)} is no truth value (expected true or false)" if answer is None else None
+            f"{quote(value)} is no truth value (expected true or false)" if answer is None else None
         )
 
 
@@ -116,9 +116,9 @@ class OneOf:
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
         """Refuse any other word."""
-        if trimmed(value) in self.words:
+        if trim(value) in self.words:
             return None
-        return f"{shown(value)} is unknown (expected one of {', '.join(self.words)})"
+        return f"{quote(value)} is unknown (expected one of {', '.join(self.words)})"
 
 
 @frozen
@@ -131,7 +131,7 @@ class SomeOf:
         """Refuse a list with any other word."""
         if all(element in self.words for element in elements(value)):
             return None
-        return f"{shown(value)} is unknown (expected a list of {', '.join(self.words)})"
+        return f"{quote(value)} is unknown (expected a list of {', '.join(self.words)})"
 
 
 @frozen
@@ -140,7 +140,7 @@ class FormatVersion:
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
         """Refuse a format that a broker of that release does not know."""
-        text = trimmed(value)
+        text = trim(value)
         segments = text.split(".")
         name, dash, internal = ".".join(segments[: 3 if text.startswith("0.") else 2]).partition(
             "-"
@@ -148,34 +148,34 @@ class FormatVersion:
         count = _INTERNAL_VERSIONS.get(name)
         expected = f"(expected a Kafka version up to {release})"
         if count is None or (dash and internal not in {f"IV{number}" for number in range(count)}):
-            return f"{shown(value)} is no message format {expected}"
+            return f"{quote(value)} is no message format {expected}"
         if KafkaVersion.parse(name) > release.release:
-            return f"{shown(value)} is newer than the broker {expected}"
+            return f"{quote(value)} is newer than the broker {expected}"
         return None
 
 
-def shown(value: str) -> str:
+def quote(value: str) -> str:
     """The value in quotes, shortened: whoever may create Topics may write 8,000 characters."""
     return repr(value) if len(value) <= SHOWN_MAX else f"{value[:SHOWN_MAX]!r}…"
 
 
-def trimmed(value: str) -> str:
+def trim(value: str) -> str:
     """The text without Java's blanks (all characters up to the space) at both ends."""
     return value.strip(_BLANKS)
 
 
-def whole(value: str) -> int | None:
+def parse_whole(value: str) -> int | None:
     """The whole number that Kafka reads, or None: "1_000" and "1.0" are none."""
-    text = trimmed(value)
+    text = trim(value)
     return int(text) if len(text) < 100 and _WHOLE.fullmatch(text) else None
 
 
 def flag(value: str) -> bool | None:
     """The truth value that Kafka reads, or None."""
-    return {"true": True, "false": False}.get(trimmed(value).lower())
+    return {"true": True, "false": False}.get(trim(value).lower())
 
 
 def elements(value: str) -> tuple[str, ...]:
     """The elements of a list: "a, b" gives a and b, "" none, "a," gives a and an empty one."""
-    text = trimmed(value)
+    text = trim(value)
     return tuple(_COMMA.split(text)) if text else ()

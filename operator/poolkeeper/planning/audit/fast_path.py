@@ -17,7 +17,7 @@ import numpy as np
 from poolkeeper.model.columns.move_columns import MoveColumns, columns_of_moves
 from poolkeeper.model.columns.partition_columns import Bools, PartitionColumns, partitions_of
 from poolkeeper.model.columns.replica_lists import NOBODY, Ints, distinct, places_of
-from poolkeeper.model.columns.wide_lists import repeats, within
+from poolkeeper.model.columns.wide_lists import is_in_row, repeats
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime
 from poolkeeper.planning.audit.excess import rack_excess
@@ -150,7 +150,7 @@ def _equal(these: Ints, those: Ints) -> Bools:
 
 def _added(olds: Ints, news: Ints) -> Ints:
     """By row, how many slots of the new list hold a broker that the old one does not name."""
-    new = (news != NOBODY) & ~within(news, olds)
+    new = (news != NOBODY) & ~is_in_row(news, olds)
     found: Ints = new.sum(axis=1)
     return found
 

@@ -15,7 +15,12 @@ from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime, Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.audit.excess import LAWS, partition_excess
-from poolkeeper.planning.audit.violations import Violation, fault_of_list, unfit, untouchable
+from poolkeeper.planning.audit.violations import (
+    Violation,
+    fault_of_list,
+    untouchable,
+    unusable_targets,
+)
 from poolkeeper.planning.rules import Rules
 from poolkeeper.text import count as counted
 
@@ -74,7 +79,7 @@ def _wrong_step(rules: Rules, topic: str, before: Replicas, after: Replicas) -> 
         yield "path", f"the step from {step} does more than to grow by one replica"
     elif one and len(added) > 1:
         yield "path", f"the step from {step} replaces {len(added)} replicas, one is allowed"
-    for reason in unfit(rules, topic, added):
+    for reason in unusable_targets(rules, topic, added):
         yield "target", reason
     home = rules.home(topic)
     worse = _worse(partition_excess(rules, home, before), partition_excess(rules, home, after))

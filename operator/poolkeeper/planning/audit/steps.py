@@ -38,8 +38,8 @@ from poolkeeper.planning.audit.violations import (
     Violation,
     fault_of_list,
     foreign_move,
-    unfit,
     untouchable,
+    unusable_targets,
 )
 from poolkeeper.planning.rules import Rules, metric_name
 from poolkeeper.text import count as counted
@@ -190,7 +190,7 @@ def _wrong_lists(rules: Rules, spec: TopicSpec, lists: Sequence[Replicas], first
         if reason:
             yield "list", f"partition {partition}: {reason}"
             continue
-        for reason in unfit(rules, spec.topic, set(replicas)):
+        for reason in unusable_targets(rules, spec.topic, set(replicas)):
             yield "target", f"partition {partition}: {reason}"
         excess = partition_excess(rules, home, replicas)
         if spec.strategy is Strategy.BALANCED and excess[-1]:

@@ -58,7 +58,7 @@ def fault_of_list(replicas: Replicas) -> str:
     return ""
 
 
-def unfit(rules: Rules, topic: str, brokers: set[int]) -> Iterator[str]:
+def unusable_targets(rules: Rules, topic: str, brokers: set[int]) -> Iterator[str]:
     """Why brokers may not receive a replica of that topic: a sentence for each such broker."""
     pool = rules.home(topic).pool
     for broker in sorted(brokers):

@@ -30,9 +30,9 @@ from poolkeeper.planning.constraints.racks import (
     Spread,
     as_found,
     crowded_rows,
+    even_spread,
     rack_capacity,
     rack_counts,
-    spread,
 )
 from poolkeeper.planning.constraints.uneven_lists import WholeLists, open_for_racks
 from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, any_slot, count_slots
@@ -92,7 +92,7 @@ def _open(problem: PoolProblem, load: Ints) -> OpenSlots:
     capacity = rack_capacity(problem)
     nothing = (0,) * len(capacity)
     spreads: dict[Spread, int] = {}
-    plain = {int(f): spread(int(f), capacity, nothing) for f in distinct(problem.rf)}
+    plain = {int(f): even_spread(int(f), capacity, nothing) for f in distinct(problem.rf)}
     number = {f: spreads.setdefault(even, len(spreads)) for f, even in plain.items()}
     spread_of = np.array([number.get(f, 0) for f in range(slots + 1)], dtype=np.int64)[problem.rf]
     relative = load / np.maximum(problem.weight, 1e-9)
@@ -344,7 +344,7 @@ class _Case:
             # Live brokers have too little room while others are down: count those as well.
             free = rack_capacity(self.problem, holders)
             capacity = tuple(a + b for a, b in zip(free, immovable, strict=True))
-        return spread(len(self.slots), capacity, immovable)
+        return even_spread(len(self.slots), capacity, immovable)
 
     def _resize(self, wanted: int) -> None:
         while len(self.slots) > wanted and OPEN in self.slots:
@@ -355,7 +355,7 @@ class _Case:
 
     def _to_drop(self, wanted: int) -> int:
         """What to drop: dead ones first, then as racks stay even, then no leader, then fullest."""
-        even = spread(wanted, self.capacity, (0,) * len(self.capacity))
+        even = even_spread(wanted, self.capacity, (0,) * len(self.capacity))
 
         def key(broker: int) -> tuple[bool, int, bool, float, int]:
             rest = rack_counts(self.problem, [b for b in self.slots if b >= 0 and b != broker])

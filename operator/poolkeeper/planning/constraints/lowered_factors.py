@@ -39,10 +39,10 @@ def kept_lists(problem: PoolProblem, rows: Ints) -> Ints:
         order = (2 * beside + follows) * slots + np.arange(slots)
         own[left, np.where(there, order, NONE).argmax(axis=1)] = NONE
         over[left] -= 1
-    return packed(own)
+    return pack_left(own)
 
 
-def packed(lists: Ints) -> Ints:
-    """The same lists with `NONE` behind all brokers."""
+def pack_left(lists: Ints) -> Ints:
+    """The lists with their brokers first and `NONE` behind them."""
     order = np.argsort(lists == NONE, axis=1, kind="stable")
     return np.take_along_axis(lists, order, axis=1)

@@ -61,7 +61,7 @@ class Spread:
 
 
 @cache
-def spread(replicas: int, capacity: tuple[int, ...], immovable: tuple[int, ...]) -> Spread:
+def even_spread(replicas: int, capacity: tuple[int, ...], immovable: tuple[int, ...]) -> Spread:
     """The even spread of that many replicas. RF 4 with capacity 2 2 2: low 1 1 1, high 2 2 2."""
 
     def fill(level: int) -> tuple[int, ...]:
@@ -122,7 +122,7 @@ def uneven_rows(problem: PoolProblem, lists: Ints) -> Bools:
     uneven = np.zeros(len(lists), dtype=bool)
     for factor in distinct(factors):
         same = factors == factor
-        even = spread(int(factor), capacity, nothing)
+        even = even_spread(int(factor), capacity, nothing)
         above = np.maximum(counts[same] - np.array(even.high), 0).sum(axis=1)
         below = np.maximum(np.array(even.low) - counts[same], 0).sum(axis=1)
         uneven[same] = np.maximum(above, below) > 0

@@ -31,7 +31,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.constraints.headroom import BrokerBound, capacity_left
-from poolkeeper.planning.constraints.racks import Spread, spread
+from poolkeeper.planning.constraints.racks import Spread, even_spread
 from poolkeeper.planning.facts.conflicts import Member
 
 
@@ -82,7 +82,7 @@ class CapacityDemand:
         """How many replicas of a partition each of `racks_of` may hold."""
         names = self.racks_of(usable)
         held = Counter(broker.member.rack if self.by_racks else "" for broker in usable)
-        even = spread(factor, tuple(held[name] for name in names), (0,) * len(names))
+        even = even_spread(factor, tuple(held[name] for name in names), (0,) * len(names))
         # The cache compares arguments, which may be equal and of another type.
         return Spread(tuple(map(int, even.low)), tuple(map(int, even.high)))
 

@@ -28,7 +28,7 @@ from poolkeeper.model.topic_config.min_insync import (
     default_min_insync,
     min_insync,
 )
-from poolkeeper.model.topic_config.values import whole
+from poolkeeper.model.topic_config.values import parse_whole
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic, TopicPartition
 from poolkeeper.planning.facts import health as facts
 from poolkeeper.planning.facts.phrases import Names
@@ -157,7 +157,7 @@ def _beyond_factor(
     config = {} if spec is None else spec.config
     if MIN_INSYNC not in config:
         config = {} if topic is None else topic.config or {}
-    value = whole(config.get(MIN_INSYNC, ""))
+    value = parse_whole(config.get(MIN_INSYNC, ""))
     factor = None if value is None else _factor(spec, topic, desired)
     if value is None or factor is None or factor >= value:
         return None

@@ -48,10 +48,12 @@ def of_layouts(layouts: Sequence[Layout]) -> Iterator[PlanProblem]:
     """All problems of all pools."""
     for layout in layouts:
         problem = layout.problem
-        yield from of(layout, incoming_load(problem.pool.name, layouts, len(problem.brokers)))
+        yield from problems_of_pool(
+            layout, incoming_load(problem.pool.name, layouts, len(problem.brokers))
+        )
 
 
-def of(layout: Layout, incoming: IncomingLoad) -> tuple[PlanProblem, ...]:
+def problems_of_pool(layout: Layout, incoming: IncomingLoad) -> tuple[PlanProblem, ...]:
     """All problems of one pool: those of the laws in their order, then those of the goals.
 
     `incoming`: the load that unmanaged topics brought to its brokers. Brokers that it overfills are

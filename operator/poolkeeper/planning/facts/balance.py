@@ -6,7 +6,7 @@ from typing import ClassVar
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import GoalKind
-from poolkeeper.planning.facts.phrases import Names, counted, joined
+from poolkeeper.planning.facts.phrases import Names, counted, join
 from poolkeeper.text import size
 
 
@@ -107,5 +107,5 @@ class UnevenBrokers:
 
     def __str__(self) -> str:
         more = f", and {counted(self.more, 'more broker')}" if self.more else ""
-        brokers = joined(each.told(_AMOUNTS.get(self.goal, str)) for each in self.brokers)
+        brokers = join(each.told(_AMOUNTS.get(self.goal, str)) for each in self.brokers)
         return f"{_NOUNS[self.goal]} cannot be balanced further: {brokers}{more}"

@@ -8,7 +8,15 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.facts.conflicts import Member, Witness
-from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined, lost, needed
+from poolkeeper.planning.facts.phrases import (
+    Names,
+    brokers,
+    counted,
+    failures_text,
+    join,
+    needed,
+    with_advice,
+)
 from poolkeeper.text import named, size_of_mib, sizes_of_mib
 
 
@@ -122,7 +130,7 @@ class CapacityConflict:
             said = str(HeadroomExceeded(self.quantity, self.wanted, self.room, self.headroom))
         spread = ["replicas of a partition are spread over all racks"] if self.spread else []
         why = "; ".join([said, *spread, *map(str, self.blocked)])
-        return advised(why, self.remedies.ways)
+        return with_advice(why, self.remedies.ways)
 
 
 @frozen
@@ -138,7 +146,7 @@ class HeadroomExceeded:
     def __str__(self) -> str:
         held, room = self.quantity.beside(self.held, self.room)
         fit = "fits" if self.room == 1 else "fit"
-        return f"holds {held}; {room} {fit} with {lost(self.headroom)}"
+        return f"holds {held}; {room} {fit} with {failures_text(self.headroom)}"
 
 
 @frozen
@@ -161,7 +169,7 @@ class HeadroomBeyondPool:
         few = self.survived < len(self.witness.usable) - 1
         left = f", as {needed(self.factor)}" if few else ""
         said = (
-            f"no broker is left with {lost(self.headroom)}: of"
+            f"no broker is left with {failures_text(self.headroom)}: of"
             f" {counted(len(self.witness.usable), f'usable {noun}')} the pool survives"
             f" {most}{left}{why}"
         )
@@ -169,7 +177,7 @@ class HeadroomBeyondPool:
         if self.survived:
             lower = f"lower spec.headroom to {counted(self.survived, 'failure')}"
         new = "add a broker in another rack" if self.witness.of_racks else "add a broker"
-        return advised(said, (lower, self.witness.advice(new)))
+        return with_advice(said, (lower, self.witness.advice(new)))
 
 
 @frozen
@@ -225,7 +233,7 @@ class Lack:
         if self.beyond > 0 and self.headroom is not None:
             does = "does" if self.beyond == 1 else "do"
             more = self.quantity.text(self.beyond)
-            found.append(f"{more} {does} not fit with {lost(self.headroom)}")
+            found.append(f"{more} {does} not fit with {failures_text(self.headroom)}")
         return tuple(found)
 
     def _named(self) -> str:
@@ -235,7 +243,7 @@ class Lack:
             lack = "lacks" if self.rest == 1 else "lack"
             rest = counted(self.rest, "more broker")
             named.append(f"and {rest} {lack} {self.quantity.text(self.rest_lacks)}")
-        return joined(named)
+        return join(named)
 
 
 @frozen
@@ -258,7 +266,7 @@ class Growth:
             for way in (["add capacity there or on new brokers"] if found is None else found.ways)
         ]
         ways = list(dict.fromkeys([*ways, "lower the replication factor"]))
-        return advised(f"{together if self.topics > 1 else ''}{lacks}", ways)
+        return with_advice(f"{together if self.topics > 1 else ''}{lacks}", ways)
 
 
 @frozen
@@ -300,7 +308,7 @@ class PartitionTooLarge:
         if self.fitting:
             said = (
                 f"partition {self.partition} of {size} needs {self.wanted} brokers of pool"
-                f" {self.pool} and fits {len(self.fitting)} of them ({joined(self.fitting)}): the"
+                f" {self.pool} and fits {len(self.fitting)} of them ({join(self.fitting)}): the"
                 f" next free disk has {largest}"
             )
         else:
@@ -311,7 +319,9 @@ class PartitionTooLarge:
         verb = "is" if self.more == 1 else "are"
         more = f"; {counted(self.more, 'more partition')} of the topic {verb} too large as well"
         also = more if self.more else ""
-        return advised(f"{said}{also}", ("add brokers with larger disks", "lower its retention"))
+        return with_advice(
+            f"{said}{also}", ("add brokers with larger disks", "lower its retention")
+        )
 
 
 @frozen

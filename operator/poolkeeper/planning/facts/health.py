@@ -5,7 +5,7 @@ from typing import ClassVar
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.topology import LaterEpochs
-from poolkeeper.planning.facts.phrases import Names, brokers, counted, joined
+from poolkeeper.planning.facts.phrases import Names, brokers, counted, join
 
 
 @frozen
@@ -159,7 +159,7 @@ class DisksFull:
     def __str__(self) -> str:
         one = len(self.paths) == 1
         return (
-            f"log {'directory' if one else 'directories'} {joined(self.paths)} of broker"
+            f"log {'directory' if one else 'directories'} {join(self.paths)} of broker"
             f" {self.broker} {'has' if one else 'have'} less than {self.percent} % of space left:"
             " make room before the broker stops"
         )

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.planning.facts.phrases import Names, joined
+from poolkeeper.planning.facts.phrases import Names, join
 from poolkeeper.text import duration
 
 
@@ -48,7 +48,7 @@ class LogDirFailed:
     after_s: int = 0
 
     def __str__(self) -> str:
-        failed = f"log directory {joined(self.paths)} of broker {self.broker} has failed"
+        failed = f"log directory {join(self.paths)} of broker {self.broker} has failed"
         mend = "replace its disk and restart the broker"
         if self.replicas is None:
             return f"{failed}: {mend}; until then the broker is given no replicas"
@@ -66,7 +66,7 @@ class NoSuchLogDir:
     there: tuple[str, ...]
 
     def __str__(self) -> str:
-        has = joined(self.there)
+        has = join(self.there)
         return f"broker {self.broker} has no log directory {self.path} (it has {has})"
 
 

@@ -6,7 +6,14 @@ from poolkeeper.algorithms.key_remap import moved_share
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import Headroom
-from poolkeeper.planning.facts.phrases import advised, brokers, counted, joined, lost, needed
+from poolkeeper.planning.facts.phrases import (
+    brokers,
+    counted,
+    failures_text,
+    join,
+    needed,
+    with_advice,
+)
 from poolkeeper.text import percent
 
 
@@ -164,9 +171,9 @@ class FewerBrokers:
     usable: tuple[int, ...]
 
     def __str__(self) -> str:
-        said = f"{needed(self.factor)}; usable in pool {self.pool}: {joined(self.usable) or 'none'}"
+        said = f"{needed(self.factor)}; usable in pool {self.pool}: {join(self.usable) or 'none'}"
         lacking = counted(self.factor - len(self.usable), "broker")
-        return advised(said, (f"add {lacking}", "take as many out of spec.drain"))
+        return with_advice(said, (f"add {lacking}", "take as many out of spec.drain"))
 
 
 _MORE_CAPACITY = ("add a broker", "raise spec.capacity.replicas")
@@ -190,7 +197,7 @@ class BrokersFull:
         said = (
             f"{brokers(self.brokers)} would hold {_replicas(self.wanted)} and may hold {self.room}"
         )
-        return advised(said + even, _MORE_CAPACITY)
+        return with_advice(said + even, _MORE_CAPACITY)
 
 
 @frozen
@@ -201,7 +208,7 @@ class NoRoomBetween:
 
     def __str__(self) -> str:
         said = "no placement keeps all brokers within spec.capacity.replicas"
-        return advised(said, _MORE_CAPACITY)
+        return with_advice(said, _MORE_CAPACITY)
 
 
 @frozen
@@ -219,12 +226,12 @@ class BeyondHeadroom:
         fit = f"{self.room} {'fits' if self.room == 1 else 'fit'}" if self.room else "none fits"
         said = (
             f"pool {self.pool} would hold {counted(self.held, 'replica')}, {fit} with"
-            f" {lost(self.headroom)}"
+            f" {failures_text(self.headroom)}"
         )
         if not self.room:
-            return advised(said, ["lower spec.headroom"])
+            return with_advice(said, ["lower spec.headroom"])
         ways = ("add a broker", "lower spec.headroom", f"add capacity for {more}")
-        return advised(said, ways)
+        return with_advice(said, ways)
 
 
 @frozen
@@ -251,7 +258,7 @@ class AssignedElsewhere:
     brokers: tuple[int, ...]
 
     def __str__(self) -> str:
-        named = joined(self.brokers)
+        named = join(self.brokers)
         return f"its assignment names brokers that pool {self.pool} cannot use: {named}"
 
 

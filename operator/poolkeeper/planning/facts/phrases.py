@@ -7,12 +7,12 @@ from poolkeeper.model.specs import FailureDomain, Headroom
 from poolkeeper.text import count as counted
 from poolkeeper.text import more, named
 
-__all__ = ["Names", "advised", "brokers", "counted", "joined", "lost"]
+__all__ = ["Names", "brokers", "counted", "failures_text", "join", "with_advice"]
 
 _NAMED_MAX = 5
 
 
-def joined(parts: Iterable[object]) -> str:
+def join(parts: Iterable[object]) -> str:
     """`1, 2, 3`."""
     return ", ".join(map(str, parts))
 
@@ -22,7 +22,7 @@ def needed(factor: int) -> str:
     return "1 replica needs 1 broker" if factor == 1 else f"{factor} replicas need {factor} brokers"
 
 
-def advised(said: str, ways: Iterable[str]) -> str:
+def with_advice(said: str, ways: Iterable[str]) -> str:
     """`Broker 1 is full. Add a broker, or drain it`: what is so, and what a person can do."""
     advice = ", or ".join(ways)
     return f"{said}. {advice[:1].upper()}{advice[1:]}"
@@ -46,10 +46,10 @@ class Names:
         return Names(len(names), tuple(map(str, names[:named_max])))
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (joined(self.first), more(self.total - len(self.first)))))
+        return " ".join(filter(None, (join(self.first), more(self.total - len(self.first)))))
 
 
-def lost(headroom: Headroom) -> str:
+def failures_text(headroom: Headroom) -> str:
     """The failures that the headroom asks for, in words: `the largest rack lost`."""
     noun = "rack" if headroom.domain is FailureDomain.RACK else "broker"
     if headroom.failures == 1:

@@ -8,7 +8,14 @@ from typing import ClassVar
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.facts.conflicts import Witness
-from poolkeeper.planning.facts.phrases import Names, advised, brokers, counted, joined, needed
+from poolkeeper.planning.facts.phrases import (
+    Names,
+    brokers,
+    counted,
+    join,
+    needed,
+    with_advice,
+)
 from poolkeeper.text import few, named
 
 
@@ -127,8 +134,8 @@ class UsableBrokers:
 
     def __str__(self) -> str:
         if self.lacking is None:
-            return joined(self.brokers) or "none"
-        return advised(self.lacking.text, [self.lacking.advice("add a broker")])
+            return join(self.brokers) or "none"
+        return with_advice(self.lacking.text, [self.lacking.advice("add a broker")])
 
 
 @frozen
@@ -177,13 +184,13 @@ class TooFewRacks:
         factor, needs = self.witness.factor, "needs" if self.topics == 1 else "need"
         why = "".join(f"; {obstacle}" for obstacle in self.witness.obstacles)
         one = len(self.witness.usable) == 1
-        racks = f"{'rack' if one else 'racks'} {joined(self.witness.usable)}"
+        racks = f"{'rack' if one else 'racks'} {join(self.witness.usable)}"
         said = (
             f"{counted(self.topics, 'topic')} of replication factor {factor} {needs} {factor}"
             f" racks; {racks} {'has' if one else 'have'} usable brokers{why}, so some hold"
             " two replicas of a partition"
         )
-        return advised(said, [self.witness.advice("add a broker in another rack")])
+        return with_advice(said, [self.witness.advice("add a broker in another rack")])
 
 
 @frozen
@@ -213,7 +220,7 @@ class RacksIncomplete:
         one = len(self.brokers) == 1
         return (
             f"{brokers(self.brokers)} {'has' if one else 'have'} no rack and"
-            f" count{'s' if one else ''} as one more rack beside {joined(self.racks)};"
+            f" count{'s' if one else ''} as one more rack beside {join(self.racks)};"
             f" name {'its rack' if one else 'theirs'} in spec.racks of the pool"
         )
 
@@ -233,7 +240,7 @@ class RacksContradicted:
             " is registered counts"
         )
         them = "it" if one else "them"
-        return advised(said, (f"take {them} out of spec.racks", "change broker.rack there"))
+        return with_advice(said, (f"take {them} out of spec.racks", "change broker.rack there"))
 
 
 @frozen

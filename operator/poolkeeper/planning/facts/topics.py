@@ -8,7 +8,7 @@ from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.versions import KafkaVersion, Version
 from poolkeeper.planning.facts.capacity import Quantity
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.phrases import Names, advised, brokers, joined
+from poolkeeper.planning.facts.phrases import Names, brokers, join, with_advice
 from poolkeeper.text import cut
 
 
@@ -45,7 +45,7 @@ class ClaimedTwice:
     pools: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"nothing moves: spec.claims of pools {joined(self.pools)} match it"
+        return f"nothing moves: spec.claims of pools {join(self.pools)} match it"
 
 
 @frozen
@@ -113,8 +113,8 @@ class PinnedElsewhere:
             else:
                 reasons.append(str(broker))
                 ways.append(broker.obstacle.remedy(broker.id))
-        said = f"stays as it is: spec.placement.assignment pins it, and broker {joined(reasons)}"
-        return advised(said, (" and ".join(ways), "change the assignment"))
+        said = f"stays as it is: spec.placement.assignment pins it, and broker {join(reasons)}"
+        return with_advice(said, (" and ".join(ways), "change the assignment"))
 
 
 @frozen
@@ -139,7 +139,7 @@ class PinnedBeyondCapacity:
             f"stays as it is: with its assignment {where} would hold"
             f" {self.quantity.text(self.would)} and may hold {self.quantity.text(self.room)}"
         )
-        return advised(said, (way, "change the assignment"))
+        return with_advice(said, (way, "change the assignment"))
 
 
 @frozen
@@ -250,7 +250,7 @@ class ConfigInvalid:
         if self.possible is None:
             return said
         ways = ("change the value", "declare spec.brokers or spec.kafkaVersion of the KafkaCluster")
-        return advised(f"{said}; the brokers may run Kafka {self.possible}", ways)
+        return with_advice(f"{said}; the brokers may run Kafka {self.possible}", ways)
 
 
 @frozen
@@ -273,7 +273,7 @@ class ConfigKeysUnknownToSome:
     possible: Version
 
     def __str__(self) -> str:
-        since = joined(f"{key} (since {release})" for key, release in self.keys)
+        since = join(f"{key} (since {release})" for key, release in self.keys)
         return (
             f"brokers of older releases ignore {since}: the brokers may run Kafka {self.possible}"
         )

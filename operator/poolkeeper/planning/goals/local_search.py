@@ -31,8 +31,8 @@ from poolkeeper.planning.goals.held_replicas import (
     ReplicaPlaces,
     Small,
     any_equal,
+    concatenate,
     count_equal,
-    joined,
 )
 from poolkeeper.planning.goals.replica_swaps import (
     LAW_STEPS_MAX,
@@ -293,7 +293,7 @@ class _Search:
         elif sources[0] == sources[-1]:
             sources = sources[:1]
         held = [self._held(source) for source in sources.tolist()]
-        columns = joined(held)
+        columns = concatenate(held)
         owner = np.repeat(np.arange(len(held)), [len(each.row) for each in held])
         free = columns.there & ~any_equal(columns.lists, targets[:, None])
         self._stay_in_racks(free, columns, sources[owner] if len(held) > 1 else sources, targets)

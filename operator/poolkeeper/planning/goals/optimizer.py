@@ -83,13 +83,13 @@ def optimize(
     found = Optimization(lists, tuple(targets))
     if not overfull and len(targets) == len(counted):
         return found  # a flow has made the fewest moves
-    return spared(problem, opened, found, caps)
+    return without_spare_moves(problem, opened, found, caps)
 
 
-def spared(
+def without_spare_moves(
     problem: PoolProblem, opened: OpenSlots, found: Optimization, caps: tuple[Ints, Ints]
 ) -> Optimization:
-    """The same without the moves that neither its goals nor the laws need; see `spared_moves`."""
+    """`found` without the moves that neither its goals nor the laws need; see `spared_moves`."""
     guards = [Bounded(law, law.wide) for law in laws(problem, *caps)]
     guards += [goal for goal in found.goals if isinstance(goal, Bounded)]
     topics = next((goal for goal in found.goals if isinstance(goal, TopicCounts)), None)

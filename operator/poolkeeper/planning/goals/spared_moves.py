@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.wide_lists import within
+from poolkeeper.model.columns.wide_lists import is_in_row
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.goals.held_replicas import ReplicaPlaces
 from poolkeeper.planning.goals.local_search import Bounded, binds
@@ -77,10 +77,10 @@ class _Marks:
         changed = np.flatnonzero(any_slot(lists != problem.lists))
         now, found = take_rows(lists, changed), take_rows(problem.lists, changed)
         added, may_return = np.zeros((2, *lists.shape), dtype=bool)
-        added[changed] = (now >= 0) & ~within(now, found)
+        added[changed] = (now >= 0) & ~is_in_row(now, found)
         stays = _stays(opened, lists)
         eligible = np.append(problem.eligible, False)
-        returns = any_slot(eligible[found] & (found >= 0) & ~within(found, now))
+        returns = any_slot(eligible[found] & (found >= 0) & ~is_in_row(found, now))
         returns &= ~problem.fresh[changed]
         may_return[changed] = added[changed] & ~stays[changed] & returns[:, None]
         return cls(added, stays, may_return)
@@ -93,7 +93,7 @@ def _stays(opened: OpenSlots, lists: Ints) -> Bools:
     """
     stays = np.zeros(lists.shape, dtype=bool)
     rows = np.flatnonzero(any_slot(opened.stays))
-    stays[rows] = within(
+    stays[rows] = is_in_row(
         take_rows(lists, rows),
         np.where(take_rows(opened.stays, rows), take_rows(opened.lists, rows), NONE),
     )

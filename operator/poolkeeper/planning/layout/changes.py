@@ -10,10 +10,10 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import ReplicaLists, distinct
-from poolkeeper.model.columns.wide_lists import within
+from poolkeeper.model.columns.wide_lists import is_in_row
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Replicas
-from poolkeeper.planning.constraints.racks import Spread, rack_capacity, rack_counts, spread
+from poolkeeper.planning.constraints.racks import Spread, even_spread, rack_capacity, rack_counts
 from poolkeeper.planning.layout.balance_causes import BalanceCauses
 from poolkeeper.planning.layout.leaders import leaders_by_broker
 from poolkeeper.planning.layout.pool_layout import Layout
@@ -58,7 +58,7 @@ def targets_of(layout: Layout, rows: Ints) -> ReplicaLists:
 def added_by(layout: Layout, rows: Ints) -> Ints:
     """For each of these rows, the number of replicas that the layout adds."""
     before, after = take_rows(layout.problem.lists, rows), take_rows(layout.lists, rows)
-    return count_slots((after >= 0) & ~within(after, before))
+    return count_slots((after >= 0) & ~is_in_row(after, before))
 
 
 def changes_of(layout: Layout) -> list[Change]:
@@ -85,7 +85,7 @@ def rack_badness(problem: PoolProblem) -> Badness:
 
     @cache
     def even(replicas: int) -> Spread:
-        return spread(replicas, capacity, nothing)
+        return even_spread(replicas, capacity, nothing)
 
     def badness(brokers: Iterable[int]) -> int:
         rows = problem.brokers.rows(brokers)
@@ -102,9 +102,9 @@ def causes_by_kind(layout: Layout, rows: Ints) -> tuple[Ints, list[Causes]]:
     problem = layout.problem
     before, after = take_rows(problem.lists, rows), take_rows(layout.lists, rows)
     before, after = np.where(before >= 0, before, NONE), np.where(after >= 0, after, NONE)
-    stays = within(before, after)
+    stays = is_in_row(before, after)
     removed = np.where(stays, NONE, before)
-    added = np.where(within(after, before), NONE, after)
+    added = np.where(is_in_row(after, before), NONE, after)
     lost = take_rows(problem.lost, rows) & ~stays
     counts = count_slots(before >= 0), count_slots(after >= 0)
     forced, placed = layout.opened.forced_by_racks[rows] > 0, problem.placed[rows]

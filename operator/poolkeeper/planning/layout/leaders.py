@@ -52,7 +52,9 @@ def choose_leaders(
     forced = ~problem.leads[lists[:, 0]] & any_slot(candidates)
     if forced.any():
         trial = _rounds(problem, lists, candidates & forced[:, None], wide)
-        if not forced_left(problem, trial, candidates) and _is_balanced(problem, trial, wide):
+        if not has_avoidable_leader(problem, trial, candidates) and _is_balanced(
+            problem, trial, wide
+        ):
             return Leadership(trial, leaders_by_broker(problem, trial), wide)
     elif _is_balanced(problem, lists, wide):
         return Leadership(lists, leaders, wide)
@@ -60,8 +62,8 @@ def choose_leaders(
     return Leadership(lists, leaders_by_broker(problem, lists), narrow)
 
 
-def forced_left(problem: PoolProblem, lists: Ints, candidates: Bools) -> bool:
-    """Whether a partition is led by a broker that may not lead while another replica could."""
+def has_avoidable_leader(problem: PoolProblem, lists: Ints, candidates: Bools) -> bool:
+    """Whether a broker that may not lead leads a partition that another replica could lead."""
     return bool((~problem.leads[lists[:, 0]] & any_slot(candidates)).any())
 
 

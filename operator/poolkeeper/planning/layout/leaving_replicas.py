@@ -35,7 +35,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.constraints.evictions import OPEN, OpenSlots
-from poolkeeper.planning.constraints.lowered_factors import packed
+from poolkeeper.planning.constraints.lowered_factors import pack_left
 from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
 from poolkeeper.planning.placement.network import Network
 from poolkeeper.planning.placement.rounds import replicas_by_broker
@@ -74,7 +74,7 @@ def choose_dropped(problem: PoolProblem, opened: OpenSlots, targets: KeptTargets
     room.make_lack_dear()
     room.brokers.filled = max(int((rest == OPEN).sum()) - room.lack(problem, targets), 0)
     stays = found.marked(problem, found.broker >= 0) & ~_leaving(problem, found, room)
-    rest[found.row] = packed(np.where(stays, take_rows(problem.lists, found.row), NONE))
+    rest[found.row] = pack_left(np.where(stays, take_rows(problem.lists, found.row), NONE))
     return replace(opened, lists=rest)
 
 

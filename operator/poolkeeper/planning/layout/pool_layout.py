@@ -30,7 +30,7 @@ from poolkeeper.planning.goals.optimizer import (
     Optimization,
     least_topic_moves,
     optimize,
-    spared,
+    without_spare_moves,
 )
 from poolkeeper.planning.goals.topic_counts import topic_bands
 from poolkeeper.planning.layout.leaders import Leadership, choose_leaders
@@ -187,7 +187,7 @@ def _lay_out_stable(
 def _spared(layout: Layout) -> Layout:
     """The layout without moves that none of its searches needs, now that all have been made."""
     problem, caps = layout.problem, (layout.capacity.replicas, layout.capacity.mib)
-    found = spared(problem, layout.opened, layout.optimization, caps)
+    found = without_spare_moves(problem, layout.opened, layout.optimization, caps)
     if (found.lists == layout.optimization.lists).all():
         return layout
     leadership = _lead(problem, found.lists, balance=layout.balance)

@@ -91,7 +91,7 @@ def is_over(plan: Plan, part: Part, cluster: Cluster) -> bool:
     )
 
 
-def without_what_is_over(plan: Plan, cluster: Cluster) -> Plan:
+def without_done_parts(plan: Plan, cluster: Cluster) -> Plan:
     """The plan without the parts of which nothing is left to do."""
     over = {part.name for part in plan.parts if is_over(plan, part, cluster)}
     if not over:

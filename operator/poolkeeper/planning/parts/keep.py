@@ -80,8 +80,8 @@ def _kept(shown: Plan, fresh: Plan, given: Circumstances) -> Iterator[Part]:
         if part.name not in now or part.fingerprint != given.fingerprint_of(part.name, own, steps):
             return
         again = moves_of(fresh, now[part.name])
-        same = reuse.necessary(own) == reuse.necessary(again)
-        if not same or not reuse.costs_alike(own, again, given.cluster):
+        same = reuse.necessary_moves(own) == reuse.necessary_moves(again)
+        if not same or not reuse.costs_about_the_same(own, again, given.cluster):
             return
         if reuse.is_begun(replace(shown, moves=tuple(own), steps=tuple(steps)), given.cluster):
             return

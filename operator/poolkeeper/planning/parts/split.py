@@ -33,7 +33,7 @@ from poolkeeper.model.columns.move_columns import (
     moves_at,
     topics_moved,
 )
-from poolkeeper.model.columns.wide_lists import within
+from poolkeeper.model.columns.wide_lists import is_in_row
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, MoveLogDir, Part, PartKind, Plan, Step, Urgency
@@ -147,7 +147,7 @@ def _leaving(moves: MoveColumns, rules: Rules) -> Iterator[tuple[PartKind, Bools
     if not rules.to_empty:
         return
     sources = moves.sources.wide()
-    leaves = ~within(sources, moves.targets.wide()) & (moves.urgency > Urgency.DRAIN)[:, None]
+    leaves = ~is_in_row(sources, moves.targets.wide()) & (moves.urgency > Urgency.DRAIN)[:, None]
     for kind, brokers in ((PartKind.DRAIN, rules.to_empty), (PartKind.HEAL, rules.gone)):
         goes: Bools = any_slot(leaves & np.isin(sources, list(brokers)))
         yield kind, goes

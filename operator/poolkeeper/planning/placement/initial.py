@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from poolkeeper.algorithms import assignments
 from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
-from poolkeeper.planning.constraints.racks import Spread, spread
+from poolkeeper.planning.constraints.racks import Spread, even_spread
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ def balanced_lists(
     rack_of = {broker: names.index(rack or "") for broker, rack in usable.racks.items()}
     sizes = Counter(rack_of.values())
     capacity = tuple(sizes[rack] for rack in range(len(names)))
-    even = spread(replication_factor, capacity, (0,) * len(names))
+    even = even_spread(replication_factor, capacity, (0,) * len(names))
     lists = []
     for _ in range(partitions):
         chosen: list[int] = []

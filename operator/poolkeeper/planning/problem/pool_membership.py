@@ -118,7 +118,7 @@ def plan_scope(
         owners = topic_ownership.topic_owners(desired, records, cluster)
     specs = owners.specs
     problems += topic_ownership.conflicts(desired, TopicsFound(cluster, records), owners)
-    problems += topic_ownership.kept_back(desired, cluster, records, owners)
+    problems += topic_ownership.problems_of_kept_topics(desired, cluster, records, owners)
     problems += _awaiting_adoption(adoption_requests(desired, cluster, records, owners))
     problems += _without_pool(desired)
     problems += _unreadable_records(records)

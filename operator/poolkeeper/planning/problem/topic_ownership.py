@@ -162,11 +162,11 @@ def resolve_conflicts(
     desired: Desired, records: Records, cluster: Cluster | None = None
 ) -> Desired:
     """The declaration without the resources that lose a conflict or have no right."""
-    return only_followed(desired, topic_owners(desired, records, cluster))
+    return without_unfollowed(desired, topic_owners(desired, records, cluster))
 
 
-def only_followed(desired: Desired, owners: TopicOwners) -> Desired:
-    """The declaration without the resources that these owners do not follow.
+def without_unfollowed(desired: Desired, owners: TopicOwners) -> Desired:
+    """What is declared, without the resources that are not followed (`owners`).
 
     The topic of a conflict in which none is followed is held. A resource that is not followed
     changes nothing, not even the plan's fingerprint. Those that are astray are kept: a plan names
@@ -231,10 +231,10 @@ def deleted_with(owners: TopicOwners, loser: TopicSpec) -> str:
     return winner.owner if Claim(loser.topic, loser.owner) in owners.without_right else ""
 
 
-def kept_back(
+def problems_of_kept_topics(
     desired: Desired, cluster: Cluster, records: Records, owners: TopicOwners
 ) -> list[PlanProblem]:
-    """One problem for each topic that stays in its place because of a Topic, which is named."""
+    """One problem for each topic that stays where it is because of a Topic: it names that Topic."""
     claimants: dict[str, set[str]] = {}
     invalid = {claim.owner for claim in desired.held}
     for claim in desired.held:

@@ -33,9 +33,9 @@ def renew(shown: Plan, fresh: Plan, cluster: Cluster) -> Plan | None:
     """The plan shown, updated to be shown now; `None` if the fresh one replaces it."""
     if shown.fingerprint != fresh.fingerprint or shown.hash == fresh.hash:
         return None
-    if necessary(shown.moves) != necessary(fresh.moves):
+    if necessary_moves(shown.moves) != necessary_moves(fresh.moves):
         return None
-    if not costs_alike(shown.moves, fresh.moves, cluster):
+    if not costs_about_the_same(shown.moves, fresh.moves, cluster):
         return None
     if is_begun(shown, cluster) or _between_log_dirs(shown) != _between_log_dirs(fresh):
         return None
@@ -58,8 +58,8 @@ def _between_log_dirs(plan: Plan) -> bool:
     return any(isinstance(step, MoveLogDir) for step in plan.steps)
 
 
-def necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
-    """Topic, partition and urgency of the moves that have another reason than balance."""
+def necessary_moves(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
+    """The moves that have another reason than balance, by topic, partition and urgency."""
     return {
         (move.topic, move.partition, move.urgency)
         for move in moves
@@ -67,7 +67,7 @@ def necessary(moves: Iterable[Move]) -> set[tuple[str, int, int]]:
     }
 
 
-def costs_alike(shown: Sequence[Move], fresh: Sequence[Move], cluster: Cluster) -> bool:
+def costs_about_the_same(shown: Sequence[Move], fresh: Sequence[Move], cluster: Cluster) -> bool:
     """Whether the shown moves cost about what they did then, and what fresh ones would."""
     replicas, least = (sum(map(_replicas, moves)) for moves in (shown, fresh))
     today = sum(_bytes_today(move, cluster) for move in shown)

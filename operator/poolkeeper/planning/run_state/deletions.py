@@ -41,10 +41,10 @@ def with_asked(
     return {**recent, topic: AskedDeletion(now_ms, created_zxid)}
 
 
-def taken_back(
+def is_taken_back(
     asked: Mapping[str, AskedDeletion], cluster: Cluster, topic: str, now_ms: int
 ) -> bool:
-    """Whether this topic, which has no marker, was marked not long ago."""
+    """Whether the mark for deletion of a topic that has none now was taken off not long ago."""
     before, there = asked.get(topic), cluster.topics.get(topic)
     if before is None or there is None or now_ms - before.at_ms >= ASK_AGAIN_MS:
         return False
@@ -60,8 +60,8 @@ def awaited_brokers(cluster: Cluster, topic: str) -> Replicas:
     return tuple(sorted(holders - cluster.brokers.keys()))
 
 
-def held_up(cluster: Cluster) -> tuple[Wait, ...]:
-    """Return the waits of deletions that brokers hold up, by topic."""
+def waits_for_brokers(cluster: Cluster) -> tuple[Wait, ...]:
+    """Return a wait for each deletion that brokers hold up, by topic."""
     waits = (
         deletion_wait(cluster, topic, WaitReason.TOPIC_DELETING)
         for topic in sorted(cluster.deleting)

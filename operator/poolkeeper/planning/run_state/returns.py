@@ -29,7 +29,7 @@ from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topic_config.min_insync import default_min_insync, min_insync
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
 from poolkeeper.planning.run_state.gates.disks import TargetDisks, failed_dirs
-from poolkeeper.planning.run_state.progress.move_progress import entries_of, sets_out_from
+from poolkeeper.planning.run_state.progress.move_progress import began_from, entries_of
 
 
 class ReturnState(StrEnum):
@@ -109,7 +109,7 @@ def _is_of_step(partition: Partition, origin: Replicas, target: Replicas) -> boo
     live = set(partition.replicas)
     if partition.moving:
         ends = _leaves(partition, origin) or _leaves(partition, target)
-        return ends and sets_out_from(partition, origin, target)
+        return ends and began_from(partition, origin, target)
     return partition.replicas == target or live in (set(origin), set(origin) | set(target))
 
 
@@ -127,7 +127,7 @@ def partition_of(move: Move, cluster: Cluster) -> Partition | None:
     return topic.partition(move.partition)
 
 
-def behind(move: Move, index: int, cluster: Cluster) -> tuple[int, ...]:
+def origin_out_of_sync(move: Move, index: int, cluster: Cluster) -> tuple[int, ...]:
     """Return the origin's brokers that are not in sync; empty if that is not known."""
     partition = partition_of(move, cluster)
     if partition is None or partition.isr is None:
@@ -149,7 +149,7 @@ def waits_for_origin(
     for move, index in step:
         partition = partition_of(move, cluster)
         leader = None if partition is None else partition.leader
-        for broker in behind(move, index, cluster):
+        for broker in origin_out_of_sync(move, index, cluster):
             lagging.setdefault(broker, []).append((move.name, leader))
     found: list[Wait] = []
     for broker, at in sorted(lagging.items()):

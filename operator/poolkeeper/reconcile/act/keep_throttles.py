@@ -24,7 +24,7 @@ def compare(
     access, rates = context.access, at.run.rates
     compared = access.write_throttles if keep else access.check_throttles
     live = compared(at.document, rates, topics)
-    note(context, live)
+    remember_drift(context, live)
     if context.memory.throttles.unsettled:
         ask_whether_settled(context, at.run, at.document, live.brokers)
     if not live.unset or not keep:
@@ -50,7 +50,7 @@ def note_unwritable(context: PassContext, live: ThrottleConflicts) -> None:
     context.memory.unwritable |= {each.entity: each for each in live.unlimited}
 
 
-def note(context: PassContext, live: ThrottleConflicts) -> None:
+def remember_drift(context: PassContext, live: ThrottleConflicts) -> None:
     """Remember how the live throttles differ from the run's."""
     note_unwritable(context, live)
     context.memory.throttles = replace(

@@ -13,7 +13,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.run_state.progress.held_copies import Asks, after_run, given_up
+from poolkeeper.planning.run_state.progress.held_copies import Asks, abandoned_copies, after_run
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
 from poolkeeper.reconcile.act import keep_throttles
 from poolkeeper.reconcile.context import PassContext, outcome_of, progress_outcome
@@ -73,7 +73,7 @@ def _note_asks(context: PassContext, errors: Mapping[int, str]) -> None:
 def note_given_up(context: PassContext, plan: Plan) -> tuple[Action, ...]:
     """Hold the moves that the run, which ends, has given up; tell of them."""
     memory, steps = context.memory, copies_of(plan)
-    without = given_up(memory.copies.progress, memory.copies.asks)
+    without = abandoned_copies(memory.copies.progress, memory.copies.asks)
     if not without:
         return ()
     memory.copy_holds = after_run(

@@ -45,7 +45,7 @@ def complete_view(
         case CheckThrottles():
             topics = needed_input.topics
             live = context.access.check_throttles(document, run.rates, topics)
-            keep_throttles.note(context, live)
+            keep_throttles.remember_drift(context, live)
             return replace(view, throttles=live)
         case _:
             sized = context.enrich(view.cluster)

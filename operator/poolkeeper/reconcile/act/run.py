@@ -63,7 +63,7 @@ def begin_run(
     context.access.remember_stopped(None)
     throttled = desired.cluster.execution.throttle
     limited = throttled.mode is not ThrottleMode.NONE
-    lists = throttles.lists_of(plan.moves) if limited else {}
+    lists = throttles.throttled_lists(plan.moves) if limited else {}
     keys = throttles.keys_by_broker(plan) if limited else {}
     is_throttled, without = bool(lists or keys), context.memory.unwritable.keys()
     saved = context.access.read_throttles(

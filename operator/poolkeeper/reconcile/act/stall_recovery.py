@@ -41,7 +41,7 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
     IGNORED_PAUSE_MS,
     STALL_MS,
     foreign_stall_of,
-    named_by,
+    requested_partitions,
     unreachable_of,
     waits_for_remedy,
 )
@@ -65,7 +65,7 @@ def recover(
     needs_remedy: bool,
 ) -> Result:
     """Recover a stall of which nothing is at work, as far as that is allowed."""
-    missing = waits_for_remedy(stall, remedies, named_by(reading.cluster))
+    missing = waits_for_remedy(stall, remedies, requested_partitions(reading.cluster))
     if needs_remedy and missing:
         return Result(waits=missing)
     if not _has_lasted(context, reading, stall, STALL_MS):
@@ -126,7 +126,7 @@ def finish_orphans(
     now_ms, seen = context.now_ms(), context.memory.orphans
     if due != seen.due:
         seen = context.memory.orphans = SeenOrphans(due, now_ms)
-    held = gates.at_this_time(desired, observed.cluster, now_ms)
+    held = gates.waits_before_stages(desired, observed.cluster, now_ms)
     if not due or not authority.steps or held:
         return Result()
     remedies = desired.cluster.execution.remedies
@@ -172,7 +172,7 @@ def _withdraw(
 ) -> Result:
     context.access.withdraw_request(reading)
     context.memory.stall = None
-    named = named_by(reading.cluster)
+    named = requested_partitions(reading.cluster)
     withdrawn = Result((Action(_WITHDRAWAL_ACTION[stall], partitions=named),))
     if context.brokers is None:
         return withdrawn + _fail_over(context, reading.cluster.name, remedies)

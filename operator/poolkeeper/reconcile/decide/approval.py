@@ -110,8 +110,8 @@ def with_parts_asked(
     return replace(outcome, asked=asked, approved_parts=names)
 
 
-def told_approval(outcome: Outcome, plan: Plan, told: str) -> Outcome:
-    """The outcome of carrying out an approved plan; who approved it is told once, when it begins.
+def tell_approval(outcome: Outcome, plan: Plan, told: str) -> Outcome:
+    """The outcome, with who approved the plan as its first action if that was not told before.
 
     `told`: the hash of the plan of which that was told last. A run tells it when it begins.
     """

@@ -44,7 +44,7 @@ def waits_before_run(
     """Return why no move may begin at this time."""
     if authority.awaits_settling:
         return (Wait(WaitReason.SETTLING),)
-    return gates.at_this_time(desired, cluster, now_ms)
+    return gates.waits_before_stages(desired, cluster, now_ms)
 
 
 def staying_at_begin(

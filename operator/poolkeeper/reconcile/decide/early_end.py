@@ -16,7 +16,7 @@ from poolkeeper.model.execution.runs import Ending, Phase
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.planning.run_state.progress.move_progress import copies_without_request
 from poolkeeper.reconcile.decide import throttle_rate
-from poolkeeper.reconcile.decide.cancelling.cancel_candidates import homes
+from poolkeeper.reconcile.decide.cancelling.cancel_candidates import wanted_brokers
 from poolkeeper.reconcile.decide.decisions import (
     WAITS_MAX,
     DoNothing,
@@ -37,7 +37,7 @@ def decide(
         return MissingInput.ENDING
     if at.view.ending is Ending.ROLLED_BACK:
         return EnterPhase(Phase.RESTORING, ending, found)
-    return throttle_rate.enter(at, found) or DoNothing(waits[:WAITS_MAX], found)
+    return throttle_rate.decide_rate(at, found) or DoNothing(waits[:WAITS_MAX], found)
 
 
 def _copies(at: RunSituation) -> tuple[Wait, ...]:
@@ -51,7 +51,7 @@ def _copies(at: RunSituation) -> tuple[Wait, ...]:
             partitions=tuple(
                 name
                 for name in wait.partitions
-                if set(wait.brokers) <= homes(at.desired, name.topic)
+                if set(wait.brokers) <= wanted_brokers(at.desired, name.topic)
             ),
         )
         for wait in behind

@@ -70,7 +70,7 @@ def decide(at: RunSituation) -> Decision | NeededInput:
             return EnterPhase(Phase.RESTORING, ending)
         return _watch(at)
     if not _open(at):
-        given_up = staying_moves.given_up(_steps(at), _unlimited(at))
+        given_up = staying_moves.actions_of_staying(_steps(at), _unlimited(at))
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, given_up)
     return _begin(at)
 
@@ -141,7 +141,7 @@ def _holds(at: RunSituation) -> tuple[Wait, ...]:
     requested = {e.name for e in cluster.reassignment or ()}
     return (
         *gates.closed_gates(cluster, at.document.baseline, (), ours - requested),
-        *gates.at_this_time(at.desired, cluster, at.now_ms),
+        *gates.waits_before_stages(at.desired, cluster, at.now_ms),
     )
 
 
@@ -173,7 +173,9 @@ def _open(at: RunSituation) -> bool:
 
 def _left_alone(at: RunSituation) -> frozenset[int]:
     """Return the moves that are not asked for: that comes to nothing, or nothing limits them."""
-    return held_copies.given_up(at.view.copies, at.copies.asks).union(at.held, _unlimited(at))
+    return held_copies.abandoned_copies(at.view.copies, at.copies.asks).union(
+        at.held, _unlimited(at)
+    )
 
 
 def _unlimited(at: RunSituation) -> dict[int, Wait]:
@@ -183,7 +185,9 @@ def _unlimited(at: RunSituation) -> dict[int, Wait]:
     steps, saved = _steps(at), at.document.saved.brokers
     pending = _of(at, CopyState.PENDING)
     brokers = {steps[n].broker for n in pending}
-    unsaved = throttles.unsaved(b for b in brokers if LOG_DIRS_RATE not in saved.get(b, ()))
+    unsaved = throttles.unsaved_entities(
+        b for b in brokers if LOG_DIRS_RATE not in saved.get(b, ())
+    )
     return unlimited_moves.unlimited_copies(steps, pending, {**unsaved, **at.unwritable})
 
 

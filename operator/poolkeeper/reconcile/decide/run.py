@@ -166,13 +166,13 @@ def _between_stages(at: RunSituation) -> RunDecision | NeededInput:
     unseen = _unseen(at)
     if not states & {*OPEN_STATES, *IN_FLIGHT_STATES}:
         if waits := (*unseen, *waits_for_copies(at.plan.moves, view.progress, view.cluster)):
-            return throttle_rate.enter(at, found) or DoNothing(waits[:WAITS_MAX], found)
+            return throttle_rate.decide_rate(at, found) or DoNothing(waits[:WAITS_MAX], found)
         if log_dir_copies.copies_of(at.plan):
             return EnterPhase(Phase.COPYING, found=found)
         return EnterPhase(Phase.ELECTING, Ending.FINISHED, found)
     if at.paused:
         return DoNothing((Wait(WaitReason.PAUSED), *unseen), found)
-    if changed := throttle_rate.enter(at, found):
+    if changed := throttle_rate.decide_rate(at, found):
         return changed
     if not view.stage_computed:
         return _compute_stage_if_open(at, found)
@@ -213,7 +213,7 @@ def _compute_stage_if_open(at: RunSituation, found: tuple[Action, ...]) -> DoNot
     candidates = [move for move, place in zip(moves, places, strict=True) if place is not None]
     waits = (
         *gates.closed_gates(cluster, at.document.baseline, candidates, ours),
-        *gates.at_this_time(at.desired, cluster, at.now_ms),
+        *gates.waits_before_stages(at.desired, cluster, at.now_ms),
     )
     return DoNothing((*waits, *_unseen(at)), found) if waits else ComputeStage(places)
 
@@ -312,7 +312,7 @@ def _given_up(at: RunSituation) -> tuple[Action, ...]:
     stay = _staying(at, left, sized)
     if len(stay) < len(left) or waits_for_copies(at.plan.moves, progress, at.view.cluster):
         return ()
-    return staying_moves.given_up(at.plan.moves, stay)
+    return staying_moves.actions_of_staying(at.plan.moves, stay)
 
 
 def held_moves(
@@ -353,7 +353,7 @@ def _unlimited(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[
     moves = [at.plan.moves[m] for m in left if any(at.plan.moves[m].replicas_added)]
     topics = {move.topic for move in moves} - saved.topics.keys()
     brokers = {*throttles.brokers_of(moves)} - saved.brokers.keys()
-    unsaved = throttles.unsaved((*topics, *brokers))
+    unsaved = throttles.unsaved_entities((*topics, *brokers))
     return unlimited(at.plan.moves, left, cluster, rate, {**unsaved, **at.unwritable})
 
 

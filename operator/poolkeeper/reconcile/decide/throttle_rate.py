@@ -53,8 +53,8 @@ def before_request(at: RunSituation) -> tuple[int, ...]:
     return () if declared is None else (declared, at.run.rates[0])
 
 
-def enter(at: RunSituation, found: tuple[Action, ...]) -> EnterPhase | None:
-    """Decide to set the throttle to another rate first, if it shall have one."""
+def decide_rate(at: RunSituation, found: tuple[Action, ...]) -> EnterPhase | None:
+    """Return the step that sets another rate, or None if the throttle keeps the rate it has."""
     rates = before_request(at)
     return EnterPhase(Phase.THROTTLING, found=found, rates=rates) if rates else None
 

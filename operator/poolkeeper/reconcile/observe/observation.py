@@ -158,7 +158,9 @@ def last_observation_of(
 ) -> LastObservation:
     """Return what statuses report; topics that changed during the reading appear as before."""
     whole = observed.cluster
-    disagreements = known.find(Question.DISAGREEMENTS, (whole,), lambda: gates.disagreements(whole))
+    disagreements = known.find(
+        Question.DISAGREEMENTS, (whole,), lambda: gates.isr_disagreements(whole)
+    )
     cluster = observed.cluster
     kept = {
         name: before.cluster.topics[name]

@@ -20,7 +20,7 @@ from poolkeeper.model.execution.runs import (
     RunDocument,
     StopRequest,
     ThrottleConflicts,
-    misfit,
+    contradiction,
 )
 from poolkeeper.model.plans import ElectLeaders, Move, Plan
 from poolkeeper.model.readings import ClusterReading
@@ -138,7 +138,7 @@ class RunView:
 def document_of(context: PassContext, run: Run) -> RunDocument | None:
     """Return the run's document, read once per process."""
     known = context.memory.documents.get(run.digest)
-    if known is None or misfit(run, known):
+    if known is None or contradiction(run, known):
         known = context.access.read_document(run)
         if known is not None:
             context.memory.documents = {run.digest: known}

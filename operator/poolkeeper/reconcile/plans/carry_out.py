@@ -77,7 +77,7 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
         access.remember_owners(steps.owners_to_record(desired, plan, observed))
     moved = all(p.state in ENDED_STATES for p in classify_lazily(plan.moves, cluster))
     copies = classify_copies(copies_of(plan), cluster, {})
-    held = held_copies.held(context.memory.copy_holds, copies_of(plan), context.now_ms())
+    held = held_copies.waits_of_held(context.memory.copy_holds, copies_of(plan), context.now_ms())
     pending = list(_pending(copies))
     left = () if due.by_person else tuple(held[n] for n in pending if n in held)
     if moved and held.keys() >= set(pending):

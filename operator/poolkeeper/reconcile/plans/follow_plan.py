@@ -162,10 +162,10 @@ def _carry_out(
             context.access.forget_approvals()
     if due.approved:
         outcome = replace(outcome, approved_by=by)
-        outcome = approval.told_approval(outcome, plan, memory.told_approval)
+        outcome = approval.tell_approval(outcome, plan, memory.told_approval)
         if outcome.did:
             memory.told_approval = plan.hash
-            plan_to_approve.carried_out(context).add(plan.hash)
+            plan_to_approve.finished_plans(context).add(plan.hash)
     return outcome
 
 
@@ -215,7 +215,7 @@ def _make_plan(
         return _Due(CooledPlan(rest), desired, allowed, approved=True)
     unknown = approval.unmatched_approvals(plan, approvals)
     if unknown:
-        unknown -= plan_to_approve.carried_out(context)
+        unknown -= plan_to_approve.finished_plans(context)
         unknown -= hand_over.known_hashes(desired, observed.cluster, observed.records)
     without_effect = approval.waits_of(plan, approvals, unknown)
     return _Due(replace(cooled, plan=plan), desired, authority, without_effect)

@@ -91,7 +91,7 @@ def _hold(context: PassContext, due: DuePlan, cluster: Cluster) -> Callable[[Ste
         if step.topic not in deleting:
             return steps.needs_approval(step)
         asked, now_ms = memory.asked_deletions, context.now_ms()
-        if deletions.taken_back(asked, cluster, step.topic, now_ms):
+        if deletions.is_taken_back(asked, cluster, step.topic, now_ms):
             return Wait(WaitReason.DELETION_TAKEN_BACK, topic=step.topic)
         return stray_logs.endangered_by_step(step, cluster, desired)
 

@@ -27,7 +27,7 @@ def to_json(found: Rehearsed, storm: Storm | None = None) -> dict[str, Any]:
     return body
 
 
-def foretold(plain: Rehearsal, worst: Rehearsal | None) -> dict[str, Any]:
+def foretelling(plain: Rehearsal, worst: Rehearsal | None) -> dict[str, Any]:
     """What `plan --rehearse` adds to a plan's document."""
     struck = None
     if worst is not None:

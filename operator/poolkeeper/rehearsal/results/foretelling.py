@@ -24,7 +24,7 @@ def foretell(subject: Subject, settings: Settings) -> tuple[Rehearsal, Rehearsal
     runs = []
     for text in single_faults(plain):
         faults = fault_specs.parse([text], subject.cluster, plain.seconds)
-        runs.append(outcomes.struck(subject, settings, plain, faults))
+        runs.append(outcomes.rehearse_faults(subject, settings, plain, faults))
     return plain, max(runs, key=outcomes.badness, default=None)
 
 

@@ -75,10 +75,10 @@ def with_faults(subject: Subject, settings: Settings, texts: tuple[str, ...]) ->
     faults = fault_specs.parse(texts, subject.cluster, run_s)
     if not faults or plain.plan.empty:
         return Rehearsed(plain)
-    return Rehearsed(plain, struck(subject, settings, plain, faults))
+    return Rehearsed(plain, rehearse_faults(subject, settings, plain, faults))
 
 
-def struck(
+def rehearse_faults(
     subject: Subject, settings: Settings, plain: Rehearsal, faults: tuple[RehearsedFault, ...]
 ) -> Rehearsal:
     """Rehearse with faults; `plain` is the same without."""
@@ -86,12 +86,14 @@ def struck(
     return replace(found, faults=tuple(_traces(found, plain)))
 
 
-def storm(subject: Subject, settings: Settings, plain: Rehearsal, count: int, seed: int) -> Storm:
+def rehearse_storm(
+    subject: Subject, settings: Settings, plain: Rehearsal, count: int, seed: int
+) -> Storm:
     """Rehearse `count` times, each with a fault drawn from its own seed: `seed`, and following."""
     runs = []
     for each in range(seed, seed + count):
         faults = fault_specs.draw_fault(each, subject.cluster, plain)
-        runs.append((each, struck(subject, settings, plain, faults)))
+        runs.append((each, rehearse_faults(subject, settings, plain, faults)))
     return Storm(tuple(sorted(runs, key=lambda run: (badness(run[1]), -run[0]), reverse=True)))
 
 

@@ -24,7 +24,7 @@ from poolkeeper.report.document import (
 )
 from poolkeeper.report.html.markup import clean, coordinate, element, text
 from poolkeeper.report.html.page import render as render_report
-from poolkeeper.report.html.pictures import WIDTH, box, svg, words
+from poolkeeper.report.html.pictures import WIDTH, box, svg, text_element
 from poolkeeper.report.html.timelines import time_axis, timeline_picture
 from poolkeeper.report.values import Bar
 from poolkeeper.text import count, fine_duration, percent, size
@@ -136,7 +136,7 @@ def _brokers(found: Rehearsal) -> Section:
     drawn = []
     for row, id_ in enumerate(ids):
         top = _TOP + row * 2 * _LANE
-        drawn.append(words(_LEFT - 6, top + 18, f"broker {id_}", "end"))
+        drawn.append(text_element(_LEFT - 6, top + 18, f"broker {id_}", "end"))
         pairs = (
             ("in", series.copied_in[id_], series.busy_in[id_]),
             ("out", series.copied_out[id_], series.busy_out[id_]),
@@ -229,9 +229,9 @@ def _disks(found: Rehearsal) -> Section | None:
         values = moments.highs(found.series.used[key])
         most = max(*values, trace.limit_bytes or 0, 1)
         label = clean(f"broker {key[0]}, {trace.path}", 120)
-        drawn.append(words(_LEFT + 8, top - 5, label, class_="b"))
-        drawn.append(words(_LEFT - 6, top + 4, size(most), "end"))
-        drawn.append(words(_LEFT - 6, top + _CURVE + 4, "0", "end"))
+        drawn.append(text_element(_LEFT + 8, top - 5, label, class_="b"))
+        drawn.append(text_element(_LEFT - 6, top + 4, size(most), "end"))
+        drawn.append(text_element(_LEFT - 6, top + _CURVE + 4, "0", "end"))
         drawn.append(element("path", d=f"M{_LEFT} {top + _CURVE}H{WIDTH - _RIGHT}", class_="grid"))
         points = [
             f"{coordinate(_LEFT + (n + 0.5) * moments.step)}"

@@ -11,8 +11,15 @@ from itertools import pairwise
 
 from poolkeeper.frozen import frozen
 from poolkeeper.report.document import Picture
-from poolkeeper.report.html.markup import clean, coordinate, element, shortened, text, told_apart
-from poolkeeper.report.html.pictures import WIDTH, box, svg, words
+from poolkeeper.report.html.markup import (
+    clean,
+    coordinate,
+    element,
+    shorten_alike,
+    shorten_middle,
+    text,
+)
+from poolkeeper.report.html.pictures import WIDTH, box, svg, text_element
 from poolkeeper.report.html.styles import PICTURE_CSS
 from poolkeeper.studies.consumer_study import AssignorCourse, ConsumerStudy
 from poolkeeper.studies.group_rebalances import GroupPartition, is_eager, owners_of
@@ -54,7 +61,7 @@ def group_picture(study: ConsumerStudy, course: AssignorCourse) -> Picture:
     places = _Phases.of(max(1, len(course.outcomes)))
     labels = member_labels(study)
     is_long = max(map(len, labels.values()), default=0) > _SIDE
-    short = told_apart(labels) if is_long else labels
+    short = shorten_alike(labels) if is_long else labels
     drawing = _Drawing(course, places, labels, short, colours, study.measured)
     lanes = sorted({p for each in course.outcomes for ps in each.assignment.values() for p in ps})
     drawn: list[str] = [*drawing.heads()]
@@ -72,7 +79,8 @@ def group_picture(study: ConsumerStudy, course: AssignorCourse) -> Picture:
     name = ASSIGNOR_NAMES[course.assignor]
     title = f"{name[:1].upper()}{name[1:]}:"
     legend = tuple(
-        (f"u{colours[member]}", shortened(drawing.fitting(member, 40), 40)) for member in members
+        (f"u{colours[member]}", shorten_middle(drawing.fitting(member, 40), 40))
+        for member in members
     )
     tells = _tells(course, len(lanes))
     return Picture(svg(y, title, tells, *drawn), title, tells, legend)
@@ -89,7 +97,9 @@ def standalone(pictures: Sequence[Picture]) -> str:
     y, drawn = 8.0, []
     for picture in pictures:
         height = float(picture.svg.split('viewBox="0 0 ', 1)[1].split('"', 1)[0].split()[1])
-        drawn.append(words(8, y + 12, clean(f"{picture.title} {picture.tells}", 150), class_="b"))
+        drawn.append(
+            text_element(8, y + 12, clean(f"{picture.title} {picture.tells}", 150), class_="b")
+        )
         sized = f'<svg y="{coordinate(y + 16)}" width="{WIDTH}" height="{coordinate(height)}" '
         drawn.append(picture.svg.replace("<svg ", sized, 1))
         y += height + 40
@@ -113,12 +123,12 @@ class _Drawing:
         """The events above their phases."""
         for outcome, (start, end) in zip(self.course.outcomes, self.places.phases, strict=False):
             letters = int((end - start + _GAP / 2) / _BOLD_PX)
-            yield words(start, _TOP - 9, shortened(outcome.event, letters), class_="b")
+            yield text_element(start, _TOP - 9, shorten_middle(outcome.event, letters), class_="b")
 
     def lane(self, lane: GroupPartition, y: float) -> Iterator[str]:
         """Who reads a partition, and when."""
         topic, number = lane
-        yield words(_LEFT - 6, y + 9.5, shortened(f"{topic}-{number}", _SIDE), "end")
+        yield text_element(_LEFT - 6, y + 9.5, shorten_middle(f"{topic}-{number}", _SIDE), "end")
         owners = [owners_of(each.assignment).get(lane) for each in self.course.outcomes]
         for member, start, end in self._stretches(owners):
             shape = box(start, y, end - start, _LANE - 2)
@@ -127,8 +137,8 @@ class _Drawing:
             if end - start > _LABEL_PX:
                 on = f"on{self.colours[member]}"
                 letters = int((end - start - 8) / _LETTER_PX)
-                label = shortened(self.fitting(member, letters), letters)
-                yield words(start + 4, y + 9.6, label, class_=on)
+                label = shorten_middle(self.fitting(member, letters), letters)
+                yield text_element(start + 4, y + 9.6, label, class_=on)
 
     def fitting(self, member: str, letters: int) -> str:
         """The label of a member, or what tells it apart where there is no room for all."""
@@ -155,7 +165,9 @@ class _Drawing:
         """The load of a member over time: a step for each phase and each rebalance."""
         outcomes, base = self.course.outcomes, y + _CHART
         most = max((load for each in outcomes for load in each.rates.values()), default=0.0)
-        yield words(_LEFT - 6, base - 2, shortened(self.short[member], _SIDE), "end", "b")
+        yield text_element(
+            _LEFT - 6, base - 2, shorten_middle(self.short[member], _SIDE), "end", "b"
+        )
         yield element("path", d=f"M{_LEFT} {coordinate(base)}H{WIDTH - _RIGHT}", class_="grid")
         bars, numbers = [], []
         for outcome, (start, end) in zip(outcomes, self.places.phases, strict=False):
@@ -173,8 +185,8 @@ class _Drawing:
         """The load in figures: above its step, or inside where there is no room above."""
         said = shown_load(load, measured=self.measured)
         if base - top < _CHART - 10:
-            return words(x + 4, top - 3, said)
-        return words(x + 4, top + 11, said, class_=f"on{self.colours[member]}")
+            return text_element(x + 4, top - 3, said)
+        return text_element(x + 4, top + 11, said, class_=f"on{self.colours[member]}")
 
 
 def _height(load: float, most: float) -> float:

@@ -23,7 +23,7 @@ def clean(text: str, length_max: int = TEXT_MAX) -> str:
     return "".join(map(_visible, cut))
 
 
-def shortened(text: str, length_max: int) -> str:
+def shorten_middle(text: str, length_max: int) -> str:
     """The text as `clean` writes it, cut in its middle: names are told apart by their ends."""
     if len(text) <= length_max:
         return clean(text)
@@ -31,7 +31,7 @@ def shortened(text: str, length_max: int) -> str:
     return clean(f"{text[: length_max - end - 1]}…{text[len(text) - end :]}")
 
 
-def told_apart(names: Mapping[str, str]) -> Mapping[str, str]:
+def shorten_alike(names: Mapping[str, str]) -> Mapping[str, str]:
     """The names without what all begin and end with: …03… of client-03-main and others."""
     texts = list(names.values())
     begin = _alike(texts)

@@ -33,7 +33,7 @@ def svg(height: float, title: str, tells: str, *content: str) -> str:
     )
 
 
-def words(x: float, y: float, raw: str, anchor: str = "start", class_: str = "") -> str:
+def text_element(x: float, y: float, raw: str, anchor: str = "start", class_: str = "") -> str:
     """A text in a picture."""
     named = {"class_": class_} if class_ else {}
     return element("text", text(raw), x=x, y=y, text_anchor=anchor, **named)
@@ -104,7 +104,7 @@ def _panel(
     end = places[-1][0] + places[-1][1] if places else WIDTH
     ticks = [
         element("path", d=f"M{_LEFT} {coordinate(y)}H{coordinate(end)}", class_="grid")
-        + words(_LEFT - 6, y + 4, shown(value), "end")
+        + text_element(_LEFT - 6, y + 4, shown(value), "end")
         for value, y in ((most, top), (most / 2, top + _PANEL / 2), (0, top + _PANEL))
     ]
     bars = [
@@ -124,7 +124,7 @@ def _panel(
             )
             for each, b, a, (x, width) in zip(brokers, before, after, places, strict=True)
         ]
-    return words(_LEFT, top - 8, measure.name, class_="b") + "".join([*ticks, *bars, *hits])
+    return text_element(_LEFT, top - 8, measure.name, class_="b") + "".join([*ticks, *bars, *hits])
 
 
 def _bars(
@@ -166,7 +166,7 @@ def _labels(
             room = all(abs(middle - other) >= _LABEL_PX for other in drawn)
             if is_marked is wanted and room:
                 class_ = "gone" if is_marked else ""
-                drawn[middle] = words(middle, y, str(each.broker), "middle", class_)
+                drawn[middle] = text_element(middle, y, str(each.broker), "middle", class_)
     return [drawn[middle] for middle in sorted(drawn)]
 
 
@@ -184,7 +184,7 @@ def _racks(
         letters = int((end - begin) / _LETTER_PX)
         shown = next((s for s in (f"rack {clean(rack)}", clean(rack)) if len(s) <= letters), "")
         if shown:
-            drawn.append(words((begin + end) / 2, y + 2, shown, "middle"))
+            drawn.append(text_element((begin + end) / 2, y + 2, shown, "middle"))
     return drawn
 
 
@@ -202,7 +202,7 @@ def heat_picture(pools: Sequence[PoolBalance]) -> Picture:
             y = 20 + place // columns * cell
             level = heat(pool.imbalances[0][side])
             levels.setdefault(level, []).append(box(x, y, cell - 1, cell - 1))
-        paths.append(words(side * (half + 20), 12, ("before", "after")[side], class_="b"))
+        paths.append(text_element(side * (half + 20), 12, ("before", "after")[side], class_="b"))
         paths += [
             element("path", d="".join(boxes), class_=f"c{level}")
             for level, boxes in sorted(levels.items())

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from poolkeeper.report.document import Picture
 from poolkeeper.report.html.markup import clean, coordinate, element, text
-from poolkeeper.report.html.pictures import WIDTH, box, svg, words
+from poolkeeper.report.html.pictures import WIDTH, box, svg, text_element
 from poolkeeper.report.values import URGENCIES, Bar
 from poolkeeper.text import count, fine_duration, size
 
@@ -32,7 +32,7 @@ def timeline_picture(bars: Sequence[Bar], span_s: float, title: str, tells: str)
     for lane in range(lanes):
         mine = sorted((bar for bar in bars if bar.lane == lane), key=lambda bar: bar.begin_s)
         top = _TOP + lane * _LANE
-        drawn.append(words(_LEFT - 6, top + 11, str(lane + 1), "end"))
+        drawn.append(text_element(_LEFT - 6, top + 11, str(lane + 1), "end"))
         for group in _groups(mine, pixels_per_s):
             x, width = _extent(group, pixels_per_s)
             if width >= _POINTED_PX:
@@ -63,7 +63,7 @@ def time_axis(span_s: float, left: float, top: float, height: float) -> Iterator
         yield element("path", d=f"M{coordinate(x)} {begin}V{end}", class_="grid")
         label = _tick(tick * step, step) if tick else "0"
         anchor = "start" if not tick else "end" if x > WIDTH - _LETTER_PX * len(label) else "middle"
-        yield words(min(x, WIDTH), top - 9, label, anchor)
+        yield text_element(min(x, WIDTH), top - 9, label, anchor)
 
 
 def _tick(at_s: float, step_s: float) -> str:
@@ -116,4 +116,4 @@ def _pointed(group: Sequence[Bar], x: float, width: float, top: float) -> str:
     if len(group) > 1 or room < min(4, len(name)):
         return shape
     label = name if len(name) <= room else f"{name[: room - 1]}…"
-    return shape + words(x + 3, top + 11.5, label, class_=f"on{_class(first.urgency)}")
+    return shape + text_element(x + 3, top + 11.5, label, class_=f"on{_class(first.urgency)}")

@@ -21,7 +21,7 @@ from poolkeeper.errors import Problem
 from poolkeeper.model.names import API_VERSION, GROUP
 from poolkeeper.resources.parse import schemas
 from poolkeeper.resources.parse.locations import Places
-from poolkeeper.resources.parse.schema_messages import shown, suggestion
+from poolkeeper.resources.parse.schema_messages import excerpt, suggestion
 
 _NEAR = 0.85
 _NEAR_WORD = 0.9
@@ -61,23 +61,23 @@ def head_problem(body: Mapping[str, Any], places: Places) -> Problem | None:
         return _no_text(body, "kind", "the kind of resource", places)
     if not is_ours(version):
         if _resembles_ours(body, kind, version):
-            hint = f"{shown(version)} is unknown (did you mean {API_VERSION!r}?)"
+            hint = f"{excerpt(version)} is unknown (did you mean {API_VERSION!r}?)"
             return places.problem(("apiVersion",), hint)
         if _has_items_of_ours(body):
-            message = f"{shown(kind)} of {shown(version)} holds resources of {GROUP}"
+            message = f"{excerpt(kind)} of {excerpt(version)} holds resources of {GROUP}"
             return places.problem(("kind",), f"{message} (expected a {_LIST} of v1)")
         return None
     if version != API_VERSION:
-        message = f"{shown(version)} is unknown (expected {API_VERSION})"
+        message = f"{excerpt(version)} is unknown (expected {API_VERSION})"
         return places.problem(("apiVersion",), message)
     if kind not in schemas.kinds():
-        message = f"{shown(kind)} is unknown {suggestion(kind, schemas.kinds())}"
+        message = f"{excerpt(kind)} is unknown {suggestion(kind, schemas.kinds())}"
         return places.problem(("kind",), message)
     return None
 
 
 def _no_text(body: Mapping[str, Any], name: str, expected: str, places: Places) -> Problem:
-    found = "is missing" if body.get(name) is None else f"is {shown(body[name])}"
+    found = "is missing" if body.get(name) is None else f"is {excerpt(body[name])}"
     return places.problem((name,), f"{found} (expected {expected})")
 
 

@@ -21,7 +21,7 @@ from poolkeeper.resources.kinds.resource_pool import read_pool
 from poolkeeper.resources.kinds.topic import read_topic
 from poolkeeper.resources.parse import files, yaml_documents
 from poolkeeper.resources.parse.body import ParsedBody
-from poolkeeper.resources.parse.schema_messages import shown
+from poolkeeper.resources.parse.schema_messages import excerpt
 from poolkeeper.resources.parse.yaml_documents import YamlDocument
 
 _CHECKS: tuple[Callable[[Readings], Iterator[Problem]], ...] = (
@@ -179,7 +179,7 @@ class _DocumentSorter:
     def take(self, document: YamlDocument) -> None:
         body, places = document.body, document.places
         if not isinstance(body, dict):
-            message = f"is {shown(body)} (expected a resource with apiVersion and kind)"
+            message = f"is {excerpt(body)} (expected a resource with apiVersion and kind)"
             self.problems.append(places.problem((), message))
             return
         if document_heads.is_list(body):
@@ -204,7 +204,7 @@ class _DocumentSorter:
     def _take_list(self, items: Any, document: YamlDocument) -> None:
         places = document.places
         if not isinstance(items, list):
-            found = "is missing" if items is None else f"is {shown(items)}"
+            found = "is missing" if items is None else f"is {excerpt(items)}"
             self.problems.append(places.problem(("items",), f"{found} (expected a list)"))
             items = ()
         for number, item in enumerate(items):

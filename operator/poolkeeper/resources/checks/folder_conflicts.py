@@ -22,7 +22,7 @@ from poolkeeper.model.specs import ResourcePoolSpec
 from poolkeeper.resources.checks.cross_checks import Readings
 from poolkeeper.resources.parse.body import ParsedBody
 from poolkeeper.resources.parse.locations import Path
-from poolkeeper.resources.parse.schema_messages import quoted
+from poolkeeper.resources.parse.schema_messages import quote
 from poolkeeper.text import first, listed
 
 Holder = TypeVar("Holder")
@@ -137,7 +137,7 @@ def shared_claims(readings: Readings) -> Iterator[Problem]:
                 continue
             other, holder = found
             message = (
-                f"{quoted(claim)} overlaps {quoted(other)} of pool {holder.name!r} ({_at(holder)})"
+                f"{quote(claim)} overlaps {quote(other)} of pool {holder.name!r} ({_at(holder)})"
             )
             path = ("spec", "claims", number)
             yield pool.places.problem(path, f"{message} (expected claims apart)")

@@ -21,7 +21,7 @@ from poolkeeper.model.rebalances import RebalanceSpec
 from poolkeeper.model.specs import KafkaClusterSpec, ResourcePoolSpec, TopicSpec
 from poolkeeper.resources.kinds import kafka_cluster, rebalance, resource_pool, topic
 from poolkeeper.resources.parse.body import ParsedBody
-from poolkeeper.resources.parse.pruning import pruned
+from poolkeeper.resources.parse.pruning import prune
 
 Status = Mapping[str, Any]
 """A status as the API server holds it; JSON values."""
@@ -123,7 +123,7 @@ def read_object(body: Mapping[str, Any], before: CustomResource | None = None) -
         reading, unknown = before, before.unknown
     else:
         read = READERS[kind]
-        known, unknown = pruned(kind, body)
+        known, unknown = prune(kind, body)
         reading = read(known)
     status = body.get("status")
     key = key_of(body)

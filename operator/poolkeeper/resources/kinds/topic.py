@@ -15,7 +15,7 @@ from poolkeeper.model.specs import DeletionPolicy, Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
 from poolkeeper.resources.parse.body import ParsedBody, parse_body
 from poolkeeper.resources.parse.locations import Findings, Path, Places
-from poolkeeper.resources.parse.schema_messages import shown
+from poolkeeper.resources.parse.schema_messages import excerpt
 
 KIND = "Topic"
 DEFAULT_NAMESPACE = "default"
@@ -67,7 +67,7 @@ def _spec(body: Mapping[str, Any], findings: Findings) -> TopicSpec:
     topic = spec.get("topicName", metadata["name"])
     path: Path = ("spec", "topicName") if "topicName" in spec else ("metadata", "name")
     problem = topic_name_problem(topic) or declaration_problem(topic)
-    findings.add(path, problem and f"{shown(topic)} {problem}")
+    findings.add(path, problem and f"{excerpt(topic)} {problem}")
     if is_declarable(topic):
         _check_internal(topic, spec, findings)
     _check_keys(spec, findings)

@@ -11,7 +11,7 @@ from poolkeeper.errors import Problem
 from poolkeeper.frozen import frozen
 from poolkeeper.resources.parse import schemas
 from poolkeeper.resources.parse.locations import Findings, Places
-from poolkeeper.resources.parse.schema_messages import shown
+from poolkeeper.resources.parse.schema_messages import excerpt
 
 S = TypeVar("S")
 
@@ -97,7 +97,7 @@ def _check_labels(metadata: Mapping[str, Any], findings: Findings) -> None:
         path = ("metadata", "labels", key)
         findings.add(path, _key_problem(key))
         if value and not (_WORD.fullmatch(value) and len(value) <= _WORD_MAX):
-            findings.add(path, f"{shown(value)} is no value of a label {_EXPECTED_WORD}")
+            findings.add(path, f"{excerpt(value)} is no value of a label {_EXPECTED_WORD}")
     for key in annotations:
         # Kubernetes takes capitals before the slash here, though not in labels.
         findings.add(("metadata", "annotations", key), _key_problem(key.lower()))

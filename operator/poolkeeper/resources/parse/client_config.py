@@ -91,7 +91,7 @@ def parse(text: str, path: Path, folder: Path | None = None) -> ClientConfig:
     if not isinstance(document.body, dict):
         findings.add((), "has no fields (expected zookeeper or brokers)")
         raise InvalidInput(findings.problems)
-    checked = schemas.held_against(_SCHEMA, _VALIDATOR, document.body, findings, secret=True)
+    checked = schemas.check_against(_SCHEMA, _VALIDATOR, document.body, findings, secret=True)
     config = _config(schemas.with_defaults(_SCHEMA, checked.whole), folder or path.parent, findings)
     if findings.problems:
         raise InvalidInput(findings.problems)

@@ -16,7 +16,7 @@ from poolkeeper.resources.parse import schemas
 _STATUS = frozenset(("status",))
 
 
-def pruned(kind: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+def prune(kind: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the body with known fields alone, and what else it had: `spec.tier`, `spec.a[].b`.
 
     Its status is as it was.

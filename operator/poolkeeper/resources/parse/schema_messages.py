@@ -30,7 +30,7 @@ _TYPES = {
 }
 
 
-def of(error: "ValidationError", secret: bool = False) -> Iterator[tuple[Path, str]]:
+def messages_of(error: "ValidationError", secret: bool = False) -> Iterator[tuple[Path, str]]:
     """The path and message of every problem that one schema error stands for."""
     path = tuple(error.absolute_path)
     schema: Any = error.schema
@@ -69,7 +69,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"(expected one of {first(names, _NAMES_MAX)})"
 
 
-def shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """A value, shortened for a message."""
     match value:
         case None:
@@ -77,9 +77,9 @@ def shown(value: Any) -> str:
         case bool():
             return str(value).lower()
         case str() if len(value) > _SHOWN_MAX:
-            return f"{quoted(value[:_SHOWN_MAX])}…"
+            return f"{quote(value[:_SHOWN_MAX])}…"
         case str():
-            return quoted(value)
+            return quote(value)
         case list():
             return "a list"
         case dict():
@@ -92,10 +92,10 @@ def pattern_problem(text: str) -> str | None:
     wrong = topic_patterns.problem(text)
     if wrong is None:
         return None
-    return f"{quoted(text)} is no regular expression of RE2: {wrong} (expected such as a.*)"
+    return f"{quote(text)} is no regular expression of RE2: {wrong} (expected such as a.*)"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """The text in quotes, unescaped if it is printable."""
     return f"'{text}'" if text.isprintable() else repr(text)
 
@@ -115,7 +115,7 @@ def _about_value(error: "ValidationError", secret: bool) -> str:
     value: Any = error.instance
     bound: Any = error.validator_value
     schema: Any = error.schema
-    came = "the value" if secret else shown(value)
+    came = "the value" if secret else excerpt(value)
     match error.validator:
         case "type":
             return _about_type(value, came, schema)
@@ -132,7 +132,7 @@ def _about_value(error: "ValidationError", secret: bool) -> str:
         case "maxItems" | "maxProperties":
             return f"has {len(value)} entries (expected at most {bound})"
         case "uniqueItems":
-            return f"{shown(_twice(value))} is listed twice (expected once)"
+            return f"{excerpt(_twice(value))} is listed twice (expected once)"
         case "pattern":
             return f"{came} does not fit (expected {expectation(schema)})"
     return f"{came} is not possible (expected {expectation(schema)})"

@@ -133,7 +133,7 @@ def check_body(kind: ResourceKind, body: Mapping[str, Any], findings: Findings) 
             # `creationTimestamp: null` is what kubectl writes, `labels:` what a chart may leave.
             if value is not None or key not in _SERVER_FIELDS
         }
-    found = held_against(kind.schema, kind.validator, kept, findings)
+    found = check_against(kind.schema, kind.validator, kept, findings)
     whole = with_defaults(kind.schema, found.whole)
     if found.sound is found.whole:
         return CheckedBody(whole, whole)
@@ -141,7 +141,7 @@ def check_body(kind: ResourceKind, body: Mapping[str, Any], findings: Findings) 
     return CheckedBody(sound, whole)
 
 
-def held_against(
+def check_against(
     schema: Mapping[str, Any],
     validator: SchemaValidator,
     body: dict[str, Any],
@@ -156,7 +156,7 @@ def held_against(
     told = {
         (path, message): error.validator == "uniqueItems"
         for error in errors
-        for path, message in schema_messages.of(error, secret)
+        for path, message in schema_messages.messages_of(error, secret)
     }
     for (path, message), judged_further in told.items():
         (findings.tell if judged_further else findings.drop)(path, message)

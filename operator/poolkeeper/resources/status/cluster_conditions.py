@@ -41,7 +41,7 @@ from poolkeeper.resources.status.wording import (
     coarse_seconds,
     count,
     few,
-    kept_by_others,
+    foreign_finalizers_phrase,
     size,
     summary,
 )
@@ -96,7 +96,8 @@ def ready_condition(
 
 def _deletion_text(outcome: Outcome, resource: CustomResource) -> str:
     if resource.keepers:
-        return f"no run is under way; Kafka stays as it is{kept_by_others(resource.keepers)}"
+        held = foreign_finalizers_phrase(resource.keepers)
+        return f"no run is under way; Kafka stays as it is{held}"
     if outcome.error is None:
         return "the run under way ends after the stage in flight; Kafka stays as it is"
     if resource.given_up:
@@ -272,11 +273,11 @@ def _waits(outcome: Outcome) -> list[str]:
     ]
 
 
-def late(found: Punctuality) -> str:
+def delay_phrase(found: Punctuality) -> str:
     """How late a run is, and why: "about 40 min late: something blocks it"; else nothing."""
     if found.reason is None:
         return ""
-    return f"{about(coarse_seconds(found.late_s))} late: {wording.late_text(found.reason)}"
+    return f"{about(coarse_seconds(found.late_s))} late: {wording.lateness_text(found.reason)}"
 
 
 def delay_text(outcome: Outcome) -> str:
@@ -299,4 +300,4 @@ def _late_run(progress: Progress) -> str:
     found = progress.punctuality
     if found is None or found.reason is None:
         return ""
-    return f"the run is late: {wording.late_text(found.reason)}"
+    return f"the run is late: {wording.lateness_text(found.reason)}"

@@ -21,8 +21,8 @@ from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.cluster_conditions import (
     BALANCE_WAITS,
     UNREPORTED_WAITS,
+    delay_phrase,
     has_only_elections,
-    late,
     ready_condition,
 )
 from poolkeeper.resources.status.conditions import conditions
@@ -208,7 +208,7 @@ def _beside_prediction(known: Punctuality | None) -> dict[str, Any]:
         found["late"] = {
             "seconds": coarse_seconds(known.late_s),
             "reason": known.reason.value,
-            "message": late(known),
+            "message": delay_phrase(known),
         }
     return found
 

@@ -21,7 +21,7 @@ from poolkeeper.resources.status.status_inputs import (
     StatusInputs,
     TopicWork,
 )
-from poolkeeper.resources.status.wording import coarse, count, few, kept_by_others
+from poolkeeper.resources.status.wording import coarse, count, few, foreign_finalizers_phrase
 
 STEPS = 20
 _NOTHING = TopicWork()
@@ -94,7 +94,7 @@ def _ready_condition(
         waits = (
             f"kept while Topics name it: {few(named)}" if named else "no Topic needs it any more"
         )
-        message = f"{waits}{kept_by_others(resource.keepers)}"
+        message = f"{waits}{foreign_finalizers_phrase(resource.keepers)}"
         return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
     if verdict is not None:
         return ReadyCondition(ReadyStatus.STALLED, verdict.reason, verdict.message)

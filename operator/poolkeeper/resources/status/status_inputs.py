@@ -21,7 +21,11 @@ from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
 from poolkeeper.planning.parts.choose import is_free
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
 from poolkeeper.planning.problem.pool_membership import metric_name
-from poolkeeper.planning.problem.topic_ownership import TopicOwners, only_followed, topic_owners
+from poolkeeper.planning.problem.topic_ownership import (
+    TopicOwners,
+    topic_owners,
+    without_unfollowed,
+)
 from poolkeeper.planning.problem.topic_rights import TopicsFound
 from poolkeeper.planning.run_state.progress.convergence import Standings, standings
 from poolkeeper.resources.checks.assembly import Assembly
@@ -85,7 +89,7 @@ def status_inputs_of(assembly: Assembly, observation: LastObservation | None) ->
         return StatusInputs(assembly, desired, observation, topics_of_pool=users)
     cluster, records = observation.cluster, observation.records
     owners = topic_owners(desired, records, cluster)
-    wanted = only_followed(desired, owners)
+    wanted = without_unfollowed(desired, owners)
     found = standings(wanted, observation.cluster, observation.records, observation.gone)
     adoptions = adoption_requests(desired, cluster, records, owners)
     return StatusInputs(

@@ -44,7 +44,7 @@ def coarse_seconds(seconds: float) -> int:
 _WHO = """'"$(kubectl auth whoami -o jsonpath={.status.userInfo.username})"'"""
 
 
-def kept_by_others(finalizers: Sequence[str]) -> str:
+def foreign_finalizers_phrase(finalizers: Sequence[str]) -> str:
     """What is appended to the message of a resource that only finalizers of others keep."""
     if not finalizers:
         return ""

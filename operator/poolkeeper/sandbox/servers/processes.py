@@ -57,7 +57,7 @@ def identify(pid: int) -> Identity | None:
     return None if fields[0] in "ZX" else Identity(pid, int(fields[19]))
 
 
-def alive(identity: Identity) -> bool:
+def is_alive(identity: Identity) -> bool:
     """Whether exactly this process still runs."""
     return identify(identity.pid) == identity
 
@@ -69,11 +69,11 @@ def kill(identities: Iterable[Identity], timeout_s: float = 10) -> None:
     """
     doomed = tuple(identities)
     for identity in doomed:
-        if alive(identity):
+        if is_alive(identity):
             with suppress(ProcessLookupError):
                 os.kill(identity.pid, signal.SIGKILL)
     deadline = time.monotonic() + timeout_s
-    while left := [identity.pid for identity in doomed if alive(identity)]:
+    while left := [identity.pid for identity in doomed if is_alive(identity)]:
         if time.monotonic() > deadline:
             raise errors.Unavailable(f"processes {left} were killed but are still there")
         time.sleep(POLL_S)

@@ -129,13 +129,13 @@ def children(root: Path, name: str) -> tuple[Identity, ...]:
     return tuple(Identity(line["pid"], line["started_ticks"]) for line in lines)
 
 
-def in_use(root: Path, state: SandboxRecord) -> bool:
+def is_in_use(root: Path, state: SandboxRecord) -> bool:
     """Whether a sandbox is in use, by the table above; otherwise it is an orphan."""
     if state.boot_id != processes.boot_id():
         return False
     if state.detached:
-        return any(map(processes.alive, children(root, state.name)))
-    return processes.alive(state.owner)
+        return any(map(processes.is_alive, children(root, state.name)))
+    return processes.is_alive(state.owner)
 
 
 def end(root: Path, state: SandboxRecord) -> None:
@@ -156,7 +156,7 @@ def hold_lock(root: Path) -> Iterator[None]:
 
 def sweep(root: Path) -> tuple[str, ...]:
     """End all orphans under `root`, under its lock, and return their names."""
-    orphans = [state for state in all_states(root) if not in_use(root, state)]
+    orphans = [state for state in all_states(root) if not is_in_use(root, state)]
     for orphan in orphans:
         end(root, orphan)
     return tuple(orphan.name for orphan in orphans)

@@ -338,6 +338,6 @@ def decode_change(data: bytes) -> str:
     return str(body["entity_path"])
 
 
-def joined(state: PartitionState, replica: int, controller_epoch: int) -> PartitionState:
+def with_in_sync(state: PartitionState, replica: int, controller_epoch: int) -> PartitionState:
     """Return the state with one more replica in sync: at the end, in the same leader epoch."""
     return replace(state, isr=(*state.isr, replica), controller_epoch=controller_epoch)

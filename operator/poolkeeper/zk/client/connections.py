@@ -244,7 +244,7 @@ class Connector:
             there = []
             for path, ask, result in zip(paths, asks, results, strict=True):
                 with failures.translate_errors(f"{doing}, at its node {path},"):
-                    there.append(failures.repeated(ask, self.deadline_s, result) is not None)
+                    there.append(failures.repeat(ask, self.deadline_s, result) is not None)
         except Unavailable as failed:
             if not connection.rejected:
                 raise
@@ -253,7 +253,7 @@ class Connector:
                     f"ZooKeeper at {address.servers} offers no SASL: its credentials cannot have"
                     " the scheme sasl"
                 ) from failed
-            raise _LoginFailed(str(failures.rejected(doing))) from failed
+            raise _LoginFailed(str(failures.rejected_credentials(doing))) from failed
         if all(there):
             return None
         absent = " and no ".join(p for p, found in zip(paths, there, strict=True) if not found)

@@ -3,7 +3,7 @@
 A server that rejects a login hangs up, as one does that goes down. So a session that ends at the
 login of a new connection is a session that ended: who opens the next one learns which it was.
 
-A lost connection is no lost session: what only reads is asked again on the next one (`repeated`).
+A lost connection is no lost session: what only reads is asked again on the next one (`repeat`).
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ def answer(result: Any, deadline_s: float) -> Any:
         raise copy(failed.with_traceback(None)) from None
 
 
-def repeated(ask: Callable[[], Any], deadline_s: float, first: Any = None) -> Any:
+def repeat(ask: Callable[[], Any], deadline_s: float, first: Any = None) -> Any:
     """Return the answer to a read, asked again if the connection is lost; raises kazoo's errors.
 
     `first`: kazoo's result of the read, where it was asked before.
@@ -66,7 +66,7 @@ def unavailable(failed: Exception, doing: str) -> Unavailable:
         case NoAuthError():
             return Forbidden(f"{doing} is not allowed for this ZooKeeper identity")
         case SessionClosedRequireSaslError():
-            return rejected(doing)
+            return rejected_credentials(doing)
         case AuthFailedError():
             return Unavailable(f"the ZooKeeper session ended at a login ({doing})")
         case SessionExpiredError() | ConnectionClosedError():
@@ -83,8 +83,8 @@ def unavailable(failed: Exception, doing: str) -> Unavailable:
             return Unavailable(f"ZooKeeper answered {type(failed).__name__} ({doing})")
 
 
-def rejected(doing: str) -> Forbidden:
-    """Say that the server does not take the credentials."""
+def rejected_credentials(doing: str) -> Forbidden:
+    """Return the error for a server that rejects the credentials."""
     return Forbidden(f"ZooKeeper rejected the credentials ({doing})")
 
 

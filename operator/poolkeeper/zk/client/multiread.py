@@ -235,18 +235,18 @@ def _plain(
     again: Callable[[], Any], result: Any, timeout_s: float, form: Form[Found]
 ) -> Found | int:
     try:
-        data, stat = failures.repeated(again, timeout_s, result)
+        data, stat = failures.repeat(again, timeout_s, result)
     except (NoNodeError, NoAuthError) as answer:
         return int(answer.code)
     return form.one(data, stat)
 
 
-def all_there(found: list[Found | int]) -> TypeGuard[list[Found | None]]:
-    """Say whether there is no error code; much cheaper than to look at each."""
+def has_no_errors(found: list[Found | int]) -> TypeGuard[list[Found | None]]:
+    """Whether there is no error code among the answers; much cheaper than to look at each."""
     return int not in set(map(type, found))
 
 
-def known(path: str, answer: Found | int, unreadable: Found | None) -> Found | None:
+def found_node(path: str, answer: Found | int, unreadable: Found | None) -> Found | None:
     """Return what was found, `None` for no node, `unreadable` (if given) for a forbidden one.
 
     Raises `Unavailable` for any other error.

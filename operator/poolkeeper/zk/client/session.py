@@ -172,9 +172,9 @@ class Session:
         `unreadable` stands for nodes that the ACL hides from us; without it they are an error.
         """
         found = self._read_many(paths, multiread.NODES)
-        if multiread.all_there(found):
+        if multiread.has_no_errors(found):
             return found
-        return [multiread.known(p, n, unreadable) for p, n in zip(paths, found, strict=True)]
+        return [multiread.found_node(p, n, unreadable) for p, n in zip(paths, found, strict=True)]
 
     def read_bodies(
         self, groups: Sequence[tuple[str, ...]], *, unreadable: bytes | None = None
@@ -185,9 +185,11 @@ class Session:
         """
         paths = list(chain.from_iterable(groups))
         found = self._read_many(paths, multiread.BODIES)
-        if not multiread.all_there(found):
+        if not multiread.has_no_errors(found):
             answers = zip(paths, found, strict=True)
-            there = iter([multiread.known(path, answer, unreadable) for path, answer in answers])
+            there = iter(
+                [multiread.found_node(path, answer, unreadable) for path, answer in answers]
+            )
         else:
             there = iter(found)
         return [tuple(islice(there, len(group))) for group in groups]
@@ -273,7 +275,7 @@ class Session:
         self._require_alive()
         self.reads += 1
         with failures.translate_errors(doing, unchanged=NoNodeError):
-            return failures.repeated(ask, self._deadline_s)
+            return failures.repeat(ask, self._deadline_s)
 
 
 def _written(transaction: Sequence[Operation]) -> str:

@@ -74,7 +74,7 @@ class Acls:
             with failures.translate_errors(f"reading the ACL of {path}"):
                 try:
                     ask = partial(self._client.get_acls_async, path)
-                    acl, _ = failures.repeated(ask, self._timeout_s)
+                    acl, _ = failures.repeat(ask, self._timeout_s)
                 except NoNodeError as missing:
                     raise Stale(f"{path} does not exist (to create a node)", path) from missing
             # ZooKeeper masks hashes for those who may not administer a node.

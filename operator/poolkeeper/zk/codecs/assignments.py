@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from poolkeeper.model.topology import Replicas
-from poolkeeper.typed_json import looked_up
+from poolkeeper.typed_json import look_up
 from poolkeeper.zk.codecs import json_bodies
 from poolkeeper.zk.codecs.kafka_nodes import TopicNode
 
@@ -30,7 +30,7 @@ class _PlainTopic(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     version: _Number = 1
 
 
-_PLAIN_TOPIC = msgspec.json.Decoder(looked_up(_PlainTopic))
+_PLAIN_TOPIC = msgspec.json.Decoder(look_up(_PlainTopic))
 _NO_NUMBER = b'"-0"'
 """The one key that is a whole number of at least 0 by type, and no partition's."""
 

@@ -32,7 +32,7 @@ def parse(data: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as wrong:
         raise Refused(f"the node is not JSON: {wrong}") from wrong
     if not isinstance(body, dict):
-        raise Refused(f"the node is {shown(body)} (expected a JSON object)")
+        raise Refused(f"the node is {excerpt(body)} (expected a JSON object)")
     # Python's parser takes halves of surrogate pairs as escapes, and as bytes that UTF-8 forbids.
     if b"\\u" in data or b"\0" in data or not data.isascii():
         _require_text(body)
@@ -61,28 +61,28 @@ def integer(body: Mapping[str, Any], key: str) -> int:
     """Return the integer at `key`."""
     value = body.get(key)
     if type(value) is not int or not -INTEGER_MAX <= value <= INTEGER_MAX:
-        raise Refused(f"{key} is {shown(value)} (expected an integer)")
+        raise Refused(f"{key} is {excerpt(value)} (expected an integer)")
     return value
 
 
 def replicas(name: str, value: Any) -> Replicas:
     """Return a list of broker ids; `name` says which in errors."""
     if not isinstance(value, list):
-        raise Refused(f"{name} is {shown(value)} (expected a list)")
+        raise Refused(f"{name} is {excerpt(value)} (expected a list)")
     for item in value:
         if type(item) is not int or not 0 <= item <= INTEGER_MAX:
-            raise Refused(f"{name} holds {shown(item)} (expected integers)")
+            raise Refused(f"{name} holds {excerpt(item)} (expected integers)")
     return tuple(value)
 
 
 def lists(name: str, value: Any) -> dict[int, Replicas]:
     """Return replica lists by ascending partition; `name` says which map in errors."""
     if not isinstance(value, dict):
-        raise Refused(f"{name} is {shown(value)} (expected an object)")
+        raise Refused(f"{name} is {excerpt(value)} (expected an object)")
     found: dict[int, Replicas] = {}
     for key, items in value.items():
         if not (key.isascii() and key.isdecimal() and len(key) <= PARTITION_DIGITS_MAX):
-            raise Refused(f"{name} has the partition {shown(key)} (expected a number)")
+            raise Refused(f"{name} has the partition {excerpt(key)} (expected a number)")
         if int(key) in found:
             raise Refused(f"{name} has the partition {int(key)} twice")
         found[int(key)] = replicas(f"{name} {key}", items)
@@ -94,7 +94,7 @@ def by_text(items: Iterable[tuple[int, Replicas]]) -> dict[str, list[int]]:
     return {str(partition): list(ids) for partition, ids in items}
 
 
-def shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """Return a value for a message: JSON, cut short, or "absent"."""
     try:
         text = "absent" if value is None else json.dumps(value, default=str)
@@ -126,4 +126,4 @@ def require_replicas(name: str, ids: Replicas) -> None:
     elif len(set(ids)) < len(ids):
         problem = "names a broker twice"
     if problem:
-        raise Refused(f"the list {shown(list(ids))} of {name} {problem}")
+        raise Refused(f"the list {excerpt(list(ids))} of {name} {problem}")

@@ -51,14 +51,14 @@ class BrokerNode:
             raise Refused(f"version is {version} (expected 1 or more)")
         rack = body.get("rack")
         if not isinstance(rack, str | None):
-            raise Refused(f"rack is {json_bodies.shown(rack)} (expected a string)")
+            raise Refused(f"rack is {json_bodies.excerpt(rack)} (expected a string)")
         if version == 1:
             endpoints: Any = [f"PLAINTEXT://{body.get('host')}:{json_bodies.integer(body, 'port')}"]
         else:
             endpoints = body.get("endpoints")
         if not isinstance(endpoints, list) or not all(isinstance(e, str) for e in endpoints):
             raise Refused(
-                f"endpoints is {json_bodies.shown(endpoints)} (expected a list of strings)"
+                f"endpoints is {json_bodies.excerpt(endpoints)} (expected a list of strings)"
             )
         return cls(version, rack, tuple(endpoints))
 
@@ -84,14 +84,14 @@ class TopicNode:
         body = json_bodies.parse(data)
         topic_id = body.get("topic_id")
         if not isinstance(topic_id, str | None):
-            raise Refused(f"topic_id is {json_bodies.shown(topic_id)} (expected a string)")
+            raise Refused(f"topic_id is {json_bodies.excerpt(topic_id)} (expected a string)")
         version = body.get("version")
         lists = json_bodies.lists("partitions", body.get("partitions"))
         if empty := [partition for partition, replicas in lists.items() if not replicas]:
-            raise Refused(f"partitions {json_bodies.shown(empty)} have no replicas")
+            raise Refused(f"partitions {json_bodies.excerpt(empty)} have no replicas")
         twice = [partition for partition, ids in lists.items() if len(set(ids)) < len(ids)]
         if twice:
-            raise Refused(f"partitions {json_bodies.shown(twice)} name a broker twice")
+            raise Refused(f"partitions {json_bodies.excerpt(twice)} name a broker twice")
         return cls(
             lists,
             _moving_lists(body, "adding_replicas"),
@@ -122,7 +122,7 @@ class TopicNode:
         if first != len(self.partitions) or sorted(self.partitions) != list(range(first)):
             raise Refused(
                 f"partitions cannot be added from {first} on: there are "
-                f"{len(self.partitions)}, numbered {json_bodies.shown(sorted(self.partitions))}"
+                f"{len(self.partitions)}, numbered {json_bodies.excerpt(sorted(self.partitions))}"
             )
         _require_lists(first, replicas)
         added = dict(enumerate(replicas, start=first))
@@ -201,7 +201,7 @@ class ReassignmentNode:
             body = json_bodies.parse(data)
             entries = body.get("partitions")
             if not isinstance(entries, list):
-                raise Refused(f"partitions is {json_bodies.shown(entries)} (expected a list)")
+                raise Refused(f"partitions is {json_bodies.excerpt(entries)} (expected a list)")
         except Refused as damage:
             return (), (RequestDamage(RequestFlaw.NOT_JSON, str(damage)),)
         found: dict[TopicPartition, ReassignmentEntry] = {}
@@ -242,10 +242,10 @@ class ConfigNode:
         body = json_bodies.parse(data) if data else {}
         config = body.get("config", {})
         if not isinstance(config, dict):
-            raise Refused(f"config is {json_bodies.shown(config)} (expected an object)")
+            raise Refused(f"config is {json_bodies.excerpt(config)} (expected an object)")
         for key, value in config.items():
             if not isinstance(value, str):
-                raise Refused(f"config {key} is {json_bodies.shown(value)} (expected a string)")
+                raise Refused(f"config {key} is {json_bodies.excerpt(value)} (expected a string)")
         return cls(config, body)
 
     @classmethod
@@ -284,9 +284,9 @@ class ClusterIdNode:
         """Read the id; the version beside it is a string here, and of no interest."""
         id_ = json_bodies.parse(data).get("id")
         if not isinstance(id_, str):
-            raise Refused(f"id is {json_bodies.shown(id_)} (expected a string)")
+            raise Refused(f"id is {json_bodies.excerpt(id_)} (expected a string)")
         if len(id_) > CLUSTER_ID_CHARACTERS_MAX or not id_.isprintable():
-            raise Refused(f"id is {json_bodies.shown(id_)} (expected 22 letters and digits)")
+            raise Refused(f"id is {json_bodies.excerpt(id_)} (expected 22 letters and digits)")
         return id_
 
 
@@ -323,7 +323,7 @@ def _first_bad_entries(damages: Sequence[RequestDamage]) -> tuple[RequestDamage,
 
 def _reassignment_entry(entry: Any) -> ReassignmentEntry | RequestDamage:
     if not isinstance(entry, dict) or not isinstance(entry.get("topic"), str):
-        shown = json_bodies.shown(entry)
+        shown = json_bodies.excerpt(entry)
         wrong = f"an entry is {shown} (expected topic, partition, replicas)"
         return RequestDamage(RequestFlaw.BAD_ENTRY, wrong)
     try:

@@ -225,10 +225,10 @@ class ThrottlesBody(Struct):
 def decode(path: str, data: bytes, kind: type[T]) -> T:
     """Read the body of the node at `path`; raises `DamagedNode`."""
     try:
-        return msgspec.json.decode(data, type=typed_json.looked_up(kind))
+        return msgspec.json.decode(data, type=typed_json.look_up(kind))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         convert(path, parse(path, data), kind)
-    raise damaged(path, "it holds texts or numbers that JSON does not have")
+    raise damaged_node(path, "it holds texts or numbers that JSON does not have")
 
 
 def decode_if_there(
@@ -276,19 +276,19 @@ def _later_version(data: bytes) -> int | None:
 def parse(path: str, data: bytes) -> dict[str, Any]:
     """Read a body of our version as plain values; raises `DamagedNode`."""
     if not data:
-        raise damaged(path, "it is empty (expected a JSON object)")
+        raise damaged_node(path, "it is empty (expected a JSON object)")
     try:
         body = typed_json.parse(data)
     except InvalidInput as wrong:
         raise of_problems(path, wrong) from None
     if not isinstance(body, dict):
-        raise damaged(path, f"it is {typed_json.word(body)} (expected an object)")
+        raise damaged_node(path, f"it is {typed_json.word(body)} (expected an object)")
     version = body.get("version")
     if type(version) is int and VERSION < version < 2**31:
         raise DamagedNode(NodeDamage(path, "", version))
     if type(version) is not int or version != VERSION:
         shown = typed_json.description(version, str(VERSION))
-        raise damaged(path, f"version: {shown}")
+        raise damaged_node(path, f"version: {shown}")
     return body
 
 
@@ -304,7 +304,7 @@ def decode_epoch(data: bytes) -> int:
     """Read the number of the epoch; raises `DamagedNode`."""
     text = data.decode(errors="replace")
     if not (text.isascii() and text.isdecimal() and len(text) <= EPOCH_DIGITS_MAX):
-        raise damaged(znodes.EPOCH, f"it {typed_json.description(text, 'a number')}")
+        raise damaged_node(znodes.EPOCH, f"it {typed_json.description(text, 'a number')}")
     return int(text)
 
 
@@ -312,11 +312,11 @@ def decode_stopped(data: bytes) -> str:
     """Read the fingerprint of the stopped plan; raises `DamagedNode`."""
     text = data.decode(errors="replace")
     if not _FINGERPRINT.fullmatch(text):
-        raise damaged(znodes.STOPPED, f"it {typed_json.description(text, 'a fingerprint')}")
+        raise damaged_node(znodes.STOPPED, f"it {typed_json.description(text, 'a fingerprint')}")
     return text
 
 
-def damaged(path: str, found: str) -> DamagedNode:
+def damaged_node(path: str, found: str) -> DamagedNode:
     """Return the error for a node; what was found is cut to a bounded length."""
     short = found if len(found) <= PROBLEM_CHARACTERS_MAX else f"{found[:PROBLEM_CHARACTERS_MAX]}…"
     return DamagedNode(NodeDamage(path, " ".join(short.split())))
@@ -328,4 +328,4 @@ def of_problems(path: str, wrong: InvalidInput) -> DamagedNode:
         f"{problem.field}: {problem.message}" if problem.field else f"it {problem.message}"
         for problem in wrong.problems[:PROBLEMS_SHOWN]
     ]
-    return damaged(path, "; ".join(told))
+    return damaged_node(path, "; ".join(told))

@@ -16,7 +16,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.model.columns.partition_columns import UNKNOWN
 from poolkeeper.model.columns.replica_lists import Ints, ReplicaLists
 from poolkeeper.model.topology import Replicas
-from poolkeeper.typed_json import looked_up
+from poolkeeper.typed_json import look_up
 from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE_BODY
 from poolkeeper.zk.codecs import json_bodies
 
@@ -36,7 +36,7 @@ class _PlainState(msgspec.Struct, gc=False):
     controller_epoch: _Integer = 0
 
 
-_PLAIN_STATES = msgspec.json.Decoder(looked_up(list[_PlainState]))
+_PLAIN_STATES = msgspec.json.Decoder(look_up(list[_PlainState]))
 _CONTROLLER_EPOCH = "controller_epoch"
 
 

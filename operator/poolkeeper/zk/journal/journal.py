@@ -38,7 +38,7 @@ from poolkeeper.model.execution.runs import (
     RunDocument,
     StopRequest,
     StoredRun,
-    misfit,
+    contradiction,
 )
 from poolkeeper.model.execution.throttles import ThrottleReading
 from poolkeeper.zk import fencing, znodes
@@ -242,12 +242,12 @@ def read_document(session: Session, run: Run) -> RunDocument | None:
     chunks = [node.data for node in nodes if node is not None]
     document = runs.decode_document(chunks, run.digest)
     if document is not None:
-        if found := misfit(run, document):
-            raise our_nodes.damaged(znodes.RUN, found)
+        if found := contradiction(run, document):
+            raise our_nodes.damaged_node(znodes.RUN, found)
     elif run.phase is not Phase.STORING and read_run(session) == run:
         gone = [path for path, node in zip(paths, nodes, strict=True) if node is None]
         found = "it is gone" if gone else f"it is not what {znodes.RUN} names by its digest"
-        raise our_nodes.damaged(gone[0] if gone else znodes.plan_chunk(0), found)
+        raise our_nodes.damaged_node(gone[0] if gone else znodes.plan_chunk(0), found)
     return document
 
 
@@ -324,7 +324,7 @@ def _epoch_damage(session: Session) -> NodeDamage | None:
 
 
 def request_stop(
-    session: Session, stop: StopRequest | None = None, on_commit: OnCommit = fencing.unnoted
+    session: Session, stop: StopRequest | None = None, on_commit: OnCommit = fencing.note_nothing
 ) -> Run | None:
     """Request that the run ends; return it, or `None` without a run.
 
@@ -364,7 +364,9 @@ def read_approvals(session: Session) -> tuple[str, ...]:
     return our_nodes.decode(znodes.APPROVALS, node.data, ApprovalsBody).plans
 
 
-def hand_over_approval(session: Session, plan: str, on_commit: OnCommit = fencing.unnoted) -> None:
+def hand_over_approval(
+    session: Session, plan: str, on_commit: OnCommit = fencing.note_nothing
+) -> None:
     """Record an approval for the active holder; it also removes the record of a stop."""
     _until_written(lambda: _hand_over_approval(session, plan, on_commit))
 

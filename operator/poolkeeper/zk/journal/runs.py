@@ -102,10 +102,10 @@ def decode_run(data: bytes, version: int) -> Run:
     if not isinstance(phase, str) or phase not in _PHASES:
         expected = f"one of {', '.join(_PHASES)}"
         shown = typed_json.description(phase, expected)
-        raise our_nodes.damaged(znodes.RUN, f"phase: {shown}")
+        raise our_nodes.damaged_node(znodes.RUN, f"phase: {shown}")
     if not isinstance(ending, str) or ending not in ("", *Ending):
         shown = typed_json.description(ending, f"one of {', '.join(Ending)} or nothing")
-        raise our_nodes.damaged(znodes.RUN, f"ending: {shown}")
+        raise our_nodes.damaged_node(znodes.RUN, f"ending: {shown}")
     read = {"phase": _PHASES[phase], "ending": ending or None}
     if isinstance(reason := body.get("rate_reason"), str) and reason not in set(RateReason):
         read["rate_reason"] = None
@@ -216,7 +216,7 @@ def _text(path: str, chunks: Sequence[bytes]) -> bytes:
     try:
         text = unpacking.decompress(b"".join(chunks), TEXT_BYTES_MAX)
     except zlib.error as wrong:
-        raise our_nodes.damaged(path, f"it is not gzip: {wrong}") from None
+        raise our_nodes.damaged_node(path, f"it is not gzip: {wrong}") from None
     if not unpacking.eof or unpacking.unused_data:
-        raise our_nodes.damaged(path, "it is cut off, or longer than it should be")
+        raise our_nodes.damaged_node(path, "it is cut off, or longer than it should be")
     return text

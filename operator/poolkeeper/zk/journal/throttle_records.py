@@ -58,7 +58,7 @@ def decode(data: bytes, entity: Entity) -> ThrottleRecord:
     record = our_nodes.decode(path, data, ThrottlesBody).record
     strange = sorted({*record.ours, *record.original} - _KEYS[type(entity)])
     if strange:
-        raise our_nodes.damaged(path, f"{strange[0]} is no throttle key")
+        raise our_nodes.damaged_node(path, f"{strange[0]} is no throttle key")
     return record
 
 
@@ -124,7 +124,9 @@ def _read_records(
         if node is None:
             continue
         if entity is None:
-            damage.append(our_nodes.damaged(path, "it is named after no topic or broker").damage)
+            damage.append(
+                our_nodes.damaged_node(path, "it is named after no topic or broker").damage
+            )
             continue
         try:
             found[entity] = decode(node.data, entity)

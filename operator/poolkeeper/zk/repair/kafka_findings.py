@@ -93,7 +93,7 @@ def _decoded(data: bytes) -> TopicNode | str:
         if not set(replicas) - set(node.removing.get(partition, ()))
     ]
     if empty:
-        return f"partitions {json_bodies.shown(empty)} are to lose all their replicas"
+        return f"partitions {json_bodies.excerpt(empty)} are to lose all their replicas"
     return node
 
 
@@ -109,7 +109,7 @@ def _topic(session: Session, name: str, node: Node, found: str) -> Finding:
     if data is None:
         effect = "its replicas cannot be told: write the node by hand, or delete the topic"
         return Finding(path, found, Remedy.NONE, effect)
-    lists = json_bodies.shown(json_bodies.parse(data)["partitions"])
+    lists = json_bodies.excerpt(json_bodies.parse(data)["partitions"])
     effect = f"it is written with these replicas and nothing being added or removed: {lists}"
     return Finding(path, found, Remedy.WRITE, effect, node.version, data, in_memory=True)
 
@@ -180,9 +180,9 @@ def _disagreement(
         return
     lists = {str(p): [*topic.partitions[p], *outside] for p, outside in missing.items()}
     body = {**topic.raw, "partitions": {**topic.raw["partitions"], **lists}}
-    told = json_bodies.shown({str(p): list(outside) for p, outside in missing.items()})
+    told = json_bodies.excerpt({str(p): list(outside) for p, outside in missing.items()})
     found = f"replicas are in sync and not in the lists: {told}"
-    effect = f"they are added, so that no controller forgets them: {json_bodies.shown(lists)}"
+    effect = f"they are added, so that no controller forgets them: {json_bodies.excerpt(lists)}"
     data = json_bodies.encode(body)
     path = znodes.topic(name)
     yield Finding(path, found, Remedy.WRITE, effect, node.version, data, in_memory=True)

@@ -61,7 +61,7 @@ def epoch_in_charge(session: Session, look: Callable[[float], None] = time.sleep
     return before if before == epoch(session) else -1
 
 
-def in_charge(
+def find_controller_in_charge(
     session: Session, mended_at: int, look: Callable[[float], None] = time.sleep
 ) -> InCharge:
     """Watch the controller for some seconds; `mended_at`: see `epoch_in_charge`, before."""

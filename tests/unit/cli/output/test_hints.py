@@ -72,8 +72,8 @@ def _no_address_stays():
 )
 def test_a_hint_has_the_options_of_the_command_that_prints_it(address, text, told):
     hints.printed_for(address)
-    assert hints.completed(text, "eu") == told
-    assert hints.completed(told, "eu") == told
+    assert hints.complete_commands(text, "eu") == told
+    assert hints.complete_commands(told, "eu") == told
 
 
 def test_the_address_is_that_of_the_options(capsys):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.controller.reporting.pass_assembly import assembly_of_pass, unchanged
+from poolkeeper.controller.reporting.pass_assembly import assembly_of_pass, unchanged_resources
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from unit.resources.bodies import kafka_cluster, pool, topic
@@ -59,7 +59,7 @@ def test_now_counts_where(now: Assembly) -> None:
 def test_nothing_is_told_of_what(later: Sequence[CustomResource], told_of: set[str]) -> None:
     now = main(CLUSTER, *later)
     found = assembly_of_pass(BEGAN_WITH, now)
-    assert {key.name for key in unchanged(found, now)} == told_of
+    assert {key.name for key in unchanged_resources(found, now)} == told_of
 
 
 def test_a_pool_is_kept_for_a_topic_that_went_in_mid_pass() -> None:

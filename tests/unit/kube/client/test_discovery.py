@@ -53,4 +53,4 @@ def without(*names):
 )
 def test_kinds_that_are_missing_or_going(verbs, missing, going):
     api = Objects(verbs)
-    assert (discovery.missing_kinds(api), discovery.being_removed(api)) == (missing, going)
+    assert (discovery.missing_kinds(api), discovery.kinds_being_removed(api)) == (missing, going)

@@ -4,7 +4,7 @@ import pytest
 
 from poolkeeper.errors import Forbidden
 from poolkeeper.kube.client import listing
-from poolkeeper.kube.client.listing import Followed
+from poolkeeper.kube.client.listing import FollowedNamespaces
 
 TOPICS = "/apis/poolkeeper.dev/v1alpha1/namespaces/{}/topics"
 
@@ -28,30 +28,34 @@ class Lists:
 @pytest.mark.parametrize(
     ("api", "followed"),
     [
-        pytest.param(Lists("a", "b", "c"), Followed(("a", "b")), id="those-that-are-watched"),
-        pytest.param(Lists("b", "c", forbidden="a"), Followed(("b",)), id="one-that-is-gone"),
+        pytest.param(
+            Lists("a", "b", "c"), FollowedNamespaces(("a", "b")), id="those-that-are-watched"
+        ),
+        pytest.param(
+            Lists("b", "c", forbidden="a"), FollowedNamespaces(("b",)), id="one-that-is-gone"
+        ),
         pytest.param(
             Lists("a", "b", forbidden="a"),
-            Followed(("b",), frozenset("a")),
+            FollowedNamespaces(("b",), frozenset("a")),
             id="one-without-rights",
         ),
-        pytest.param(Lists("c", forbidden="ab"), Followed(()), id="none-is-there"),
+        pytest.param(Lists("c", forbidden="ab"), FollowedNamespaces(()), id="none-is-there"),
     ],
 )
 def test_namespaces_that_are_followed(api, followed):
-    assert listing.followed(api, ("a", "b")) == followed
+    assert listing.followed_namespaces(api, ("a", "b")) == followed
     found = [each["path"] for each in listing.bodies(api, "Topic", followed.readable)]
     assert found == [TOPICS.format(name) for name in followed.readable]
 
 
 def test_where_nothing_may_be_read_that_is_an_error():
     with pytest.raises(Forbidden):
-        listing.followed(Lists("a", "c", forbidden="a"), ("a", "b"))
+        listing.followed_namespaces(Lists("a", "c", forbidden="a"), ("a", "b"))
 
 
 def test_without_namespaces_to_watch_all_are():
-    everything = listing.followed(Lists("a"), ())
-    assert everything == Followed(None)
+    everything = listing.followed_namespaces(Lists("a"), ())
+    assert everything == FollowedNamespaces(None)
     (found,) = listing.bodies(Lists("a"), "Topic", everything.readable)
     assert found == {"path": "/apis/poolkeeper.dev/v1alpha1/topics"}
 
@@ -66,4 +70,4 @@ def test_without_namespaces_to_watch_all_are():
     ],
 )
 def test_where_topics_are_seen(watched, lost, seen):
-    assert listing.seen(watched, frozenset(lost)) == seen
+    assert listing.known_namespaces(watched, frozenset(lost)) == seen

@@ -22,7 +22,7 @@ from poolkeeper.model.columns.partition_queries import (
     leaders_of,
     led_by_others,
     longest_of,
-    not_whole,
+    not_fully_in_sync,
     numbers_of,
     resting_lists,
     unsettled_partitions,
@@ -183,8 +183,8 @@ def test_partitions_that_are_led_and_in_sync_are_settled() -> None:
 @given(TOPICS)
 def test_only_plainly_whole_partitions_are_left_out(topics):
     for topic, rows in zip(topics, in_columns(topics), strict=True):
-        assert list(not_whole(topic)) == list(topic)
-        assert list(not_whole(rows)) == [
+        assert list(not_fully_in_sync(topic)) == list(topic)
+        assert list(not_fully_in_sync(rows)) == [
             each
             for each in topic
             if each.moving

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from laws import examples
 from poolkeeper.model.columns import wide_lists
-from poolkeeper.model.columns.move_columns import less
+from poolkeeper.model.columns.move_columns import brokers_not_in
 from poolkeeper.model.columns.replica_lists import NOBODY, Ints
-from poolkeeper.model.columns.wide_lists import repeats, within
+from poolkeeper.model.columns.wide_lists import is_in_row, repeats
 
 BROKERS = st.sampled_from([NOBODY, -1, 0, 1, 2, 3, 2**31 - 1])
 
@@ -36,13 +36,15 @@ def test_values_are_found_within_rows(compared_max: int, pair: tuple[Ints, Ints]
         patched.setattr(wide_lists, "COMPARED_MAX", compared_max)
         these, those = pair
         rows = list(zip(these.tolist(), those.tolist(), strict=True))
-        assert within(these, those).tolist() == [[v in other for v in own] for own, other in rows]
+        assert is_in_row(these, those).tolist() == [
+            [v in other for v in own] for own, other in rows
+        ]
         for above in (NOBODY, -1):
             kept = [[v for v in own if v > above] for own in these.tolist()]
             assert repeats(these, above).tolist() == [len(set(v)) < len(v) for v in kept]
-        assert [[v for v in own if v != NOBODY] for own in less(these, those).tolist()] == [
-            sorted(set(own) - set(other) - {NOBODY}) for own, other in rows
-        ]
+        assert [
+            [v for v in own if v != NOBODY] for own in brokers_not_in(these, those).tolist()
+        ] == [sorted(set(own) - set(other) - {NOBODY}) for own, other in rows]
 
 
 @pytest.mark.slow
@@ -51,6 +53,6 @@ def test_a_list_of_thousands_is_compared_at_once() -> None:
     lists[0] = np.arange(5000)
     begin = time.process_time()
     assert not repeats(lists).any()
-    assert within(lists[:, ::-1], lists).all()
-    assert (less(lists, lists) == NOBODY).all()
+    assert is_in_row(lists[:, ::-1], lists).all()
+    assert (brokers_not_in(lists, lists) == NOBODY).all()
     assert time.process_time() - begin < 20  # slot by slot it takes minutes

@@ -5,7 +5,7 @@ import pytest
 
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import BoundedGroup, band, shares
-from poolkeeper.planning.constraints.racks import Spread, spread
+from poolkeeper.planning.constraints.racks import Spread, even_spread
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,14 @@ from poolkeeper.planning.constraints.racks import Spread, spread
 def test_an_even_spread(
     replicas: int, room: tuple[int, ...], pinned: tuple[int, ...], expected: Spread
 ) -> None:
-    assert spread(replicas, room, pinned) == expected
+    assert even_spread(replicas, room, pinned) == expected
 
 
 @pytest.mark.parametrize(
     ("counts", "excess"), [((2, 1, 1), 0), ((2, 2, 0), 1), ((4, 0, 0), 2), ((3, 1, 0), 1)]
 )
 def test_the_excess_is_the_number_of_replicas_to_move(counts: tuple[int, ...], excess: int) -> None:
-    assert spread(4, (5, 5, 5), (0, 0, 0)).excess(Counter(dict(enumerate(counts)))) == excess
+    assert even_spread(4, (5, 5, 5), (0, 0, 0)).excess(Counter(dict(enumerate(counts)))) == excess
 
 
 def test_a_small_rack_carries_more_where_every_rack_must_hold_one() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from laws import examples
 from poolkeeper.model.specs import FailureDomain, Headroom
-from poolkeeper.planning.constraints.racks import spread
+from poolkeeper.planning.constraints.racks import even_spread
 from poolkeeper.planning.diagnosis.bin_packing import packs
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
     HEADROOM,
@@ -90,7 +90,7 @@ def fits(demand: CapacityDemand) -> bool:
 
     def even(chosen: tuple[int, ...]) -> bool:
         held = Counter([names.index(racks[i]) for i in chosen])
-        return spread(len(chosen), room, (0,) * len(room)).excess(held) == 0
+        return even_spread(len(chosen), room, (0,) * len(room)).excess(held) == 0
 
     @cache
     def placeable(place: int, left: tuple[int | None, ...]) -> bool:
@@ -213,8 +213,8 @@ def test_shortages(demand, found) -> None:
 
 
 def test_numbers_are_pythons_own_whatever_was_asked_before() -> None:
-    spread.cache_clear()
-    spread(3, tuple(np.array([1, 1, 2])), (0, 0, 0))
+    even_spread.cache_clear()
+    even_spread(3, tuple(np.array([1, 1, 2])), (0, 0, 0))
     found = overflow(CapacityDemand({3: 11}, brokers("a1 b2 c3 c4")))
     assert found is not None
     assert type(found.wanted) is int

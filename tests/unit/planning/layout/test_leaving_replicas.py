@@ -16,7 +16,7 @@ from poolkeeper.model.specs import Goal, GoalKind, RackPolicy
 from poolkeeper.model.topology import Broker, Cluster
 from poolkeeper.planning.constraints.bands import Band, band
 from poolkeeper.planning.constraints.evictions import OpenSlots, open_slots
-from poolkeeper.planning.constraints.racks import rack_capacity, spread
+from poolkeeper.planning.constraints.racks import even_spread, rack_capacity
 from poolkeeper.planning.layout import leaving_replicas
 from poolkeeper.planning.layout.leaving_replicas import KeptTargets, choose_dropped
 from poolkeeper.planning.placement.rounds import replicas_by_broker
@@ -116,7 +116,7 @@ def outside(problem: PoolProblem, lists: Sequence[Sequence[int]], target: Band) 
 
 def excess(problem: PoolProblem, kept: Sequence[int]) -> int:
     racks = rack_capacity(problem)
-    even = spread(len(kept), racks, (0,) * len(racks))
+    even = even_spread(len(kept), racks, (0,) * len(racks))
     return even.excess(Counter(problem.brokers.rack[list(kept)].tolist()))
 
 

@@ -9,7 +9,7 @@ from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.deletions import (
     ASK_AGAIN_MS,
     AskedDeletion,
-    taken_back,
+    is_taken_back,
     with_asked,
 )
 
@@ -31,12 +31,12 @@ def with_topic(created_zxid: int) -> Cluster:
     ],
 )
 def test_a_topic_that_is_still_there(created_zxid: int, now_ms: int, expected: bool) -> None:
-    assert taken_back(ASKED, with_topic(created_zxid), "t", now_ms) is expected
+    assert is_taken_back(ASKED, with_topic(created_zxid), "t", now_ms) is expected
 
 
 def test_what_is_not_there_or_was_not_asked_for() -> None:
-    assert not taken_back(ASKED, builders.cluster([1]), "t", 1000)
-    assert not taken_back({}, with_topic(7), "t", 1000)
+    assert not is_taken_back(ASKED, builders.cluster([1]), "t", 1000)
+    assert not is_taken_back({}, with_topic(7), "t", 1000)
 
 
 def test_what_does_not_count_any_more_is_forgotten() -> None:

@@ -55,7 +55,7 @@ PROSE = [
 
 @pytest.mark.parametrize(("raw", "expected"), PROSE)
 def test_prose_in_markdown(raw, expected):
-    assert markdown.prose(raw) == expected
+    assert markdown.escape(raw) == expected
 
 
 @given(st.text(st.characters()))
@@ -75,7 +75,7 @@ def test_cleaned_text_is_text_for_good(raw):
     ],
 )
 def test_names_are_cut_in_their_middle(text, letters, shown):
-    assert markup.shortened(text, letters) == shown
+    assert markup.shorten_middle(text, letters) == shown
 
 
 @pytest.mark.parametrize(
@@ -89,4 +89,4 @@ def test_names_are_cut_in_their_middle(text, letters, shown):
     ],
 )
 def test_what_all_names_share_is_left_out(names, shown):
-    assert markup.told_apart(names) == shown
+    assert markup.shorten_alike(names) == shown

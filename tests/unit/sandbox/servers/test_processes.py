@@ -33,8 +33,8 @@ def recorded(file):
 
 def test_we_are_alive_and_somebody_with_our_pid_is_not():
     me = processes.identify(os.getpid())
-    assert processes.alive(me)
-    assert not processes.alive(replace(me, started_ticks=me.started_ticks - 1))
+    assert processes.is_alive(me)
+    assert not processes.is_alive(replace(me, started_ticks=me.started_ticks - 1))
 
 
 def test_a_system_that_does_not_tell_boots_apart_is_refused(tmp_path):
@@ -63,7 +63,7 @@ def test_a_child_records_itself_before_it_is_what_it_shall_be(records, tmp_path)
     children = [nursery.start(f"c{n}", SLEEP, tmp_path / "log") for n in range(5)]
     until(lambda: len(recorded(records)) == 5, "five records")
     assert {identity.pid for identity in recorded(records)} == {child.pid for child in children}
-    assert all(map(processes.alive, recorded(records)))
+    assert all(map(processes.is_alive, recorded(records)))
     for child in children:
         child.signal(signal.SIGKILL)
         child.wait(10)
@@ -109,9 +109,9 @@ def test_when_the_owner_is_killed_a_child_that_is(records, tied):
         owner.kill()
         owner.wait()
     if tied:
-        until(lambda: not processes.alive(child), "the child to die with its owner")
+        until(lambda: not processes.is_alive(child), "the child to die with its owner")
     else:
-        assert processes.alive(child)
+        assert processes.is_alive(child)
 
 
 def test_last_words_are_the_end_of_the_log(records, tmp_path):

@@ -73,7 +73,7 @@ def test_addresses_follow_from_ports():
 def test_who_is_in_use(tmp_path, child, changes, child_lives, expected):
     records.claim(tmp_path, state(), [])
     record_child(tmp_path, "s", child if child_lives else replace(child, started_ticks=1))
-    assert records.in_use(tmp_path, state(**changes)) is expected
+    assert records.is_in_use(tmp_path, state(**changes)) is expected
 
 
 def test_a_sweep_ends_orphans_and_leaves_the_rest(tmp_path, child):
@@ -82,7 +82,7 @@ def test_a_sweep_ends_orphans_and_leaves_the_rest(tmp_path, child):
     record_child(tmp_path, "orphan", child)
     records.write(tmp_path, state("orphan", owner=DEAD))
     assert records.sweep(tmp_path) == ("orphan",)
-    assert not processes.alive(child)
+    assert not processes.is_alive(child)
     assert records.all_states(tmp_path) == (kept,)
     assert {path.name for path in tmp_path.iterdir()} == {".lock", "kept", "kept.json"}
 
@@ -92,7 +92,7 @@ def test_after_a_reboot_pids_mean_nothing(tmp_path, child):
     record_child(tmp_path, "old", child)
     records.write(tmp_path, state("old", owner=DEAD, boot_id="another"))
     assert records.sweep(tmp_path) == ("old",)
-    assert processes.alive(child)
+    assert processes.is_alive(child)
 
 
 def test_a_name_in_use_is_refused_and_one_of_an_orphan_is_not(tmp_path):

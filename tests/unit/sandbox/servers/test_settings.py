@@ -19,7 +19,9 @@ from poolkeeper.sandbox.servers.settings import BrokerSpec, SandboxSpec, spread
         ),
         pytest.param(spread(2, ""), (BrokerSpec(1), BrokerSpec(2)), id="no-racks"),
         pytest.param(
-            spread(2, ["x"], first=10), (BrokerSpec(10, "x"), BrokerSpec(11, "x")), id="one-rack"
+            spread(2, ["x"], first=10),
+            (BrokerSpec(10, "x"), BrokerSpec(11, "x")),
+            id="one-rack",
         ),
     ],
 )

@@ -58,7 +58,7 @@ def no_node() -> Any:
     ("ask", "error"),
     [
         pytest.param(lambda: failures.answer(no_node(), 1), NoNodeError, id="no-node"),
-        pytest.param(lambda: failures.repeated(no_node, 1), NoNodeError, id="repeated"),
+        pytest.param(lambda: failures.repeat(no_node, 1), NoNodeError, id="repeated"),
         pytest.param(
             lambda: failures.answer(SequentialThreadingHandler().async_result(), 0.001),
             KazooTimeoutError,

@@ -272,7 +272,7 @@ def test_a_forbidden_node_reads_as_such_one_by_one() -> None:
 def test_an_answer_becomes_a_node(
     found: Node | int, unreadable: Node | None, node: Node | None
 ) -> None:
-    assert multiread.known("/a", found, unreadable) == node
+    assert multiread.found_node("/a", found, unreadable) == node
 
 
 @pytest.mark.parametrize(
@@ -284,5 +284,5 @@ def test_an_answer_becomes_a_node(
 )
 def test_any_other_answer_is_an_error_that_names_the_path(code: int, message: str) -> None:
     with pytest.raises(Unavailable) as raised:
-        multiread.known("/a", code, None)
+        multiread.found_node("/a", code, None)
     assert str(raised.value) == message

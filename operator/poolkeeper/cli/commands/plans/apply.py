@@ -146,12 +146,12 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         if before.run_damage is not None:
             raise DamagedNode(before.run_damage)
         view, stored = ZooKeeperView(session), before.stored
-        with what_stays.told_after_errors(lambda: stored.run is not None):
+        with what_stays.report_after_errors(lambda: stored.run is not None):
             observed = observe_cluster(
                 view, command.desired, now_ms, enriching, running=stored.running, saved=stored.saved
             )
         approved = command.desired.cluster.approval.plans
-        observed = adoption.foreseen(command.desired, observed, approved)
+        observed = adoption.with_approved_adoptions(command.desired, observed, approved)
         asked = _plan_awaiting_approval(command.desired, session)
         plan, resumed = _choose_plan(command, observed, before, asked)
     printing.warn(
@@ -243,7 +243,7 @@ def _end_other_run(
     elif before.document is not None:
         printing.warn([f"run {before.run.plan} is for other manifests: it is ended first"])
         confirmation.confirm("Type yes to end it after its stage in flight", yes=command.yes)
-    ends = what_stays.told_after_errors(lambda: True)
+    ends = what_stays.report_after_errors(lambda: True)
     with ends, progress.printer(_stream(command)) as printer:
         report = _with_interrupt_check(check, printer)
         connections = _connections(command.target)
@@ -318,7 +318,7 @@ def _drive(
     did: list[Action] = []
     in_mid_run = resumed
     try:
-        ends = what_stays.told_after_errors(lambda: in_mid_run)
+        ends = what_stays.report_after_errors(lambda: in_mid_run)
         with ends, progress.printer(_stream(command)) as printer:
 
             def keep(outcome: Outcome) -> None:

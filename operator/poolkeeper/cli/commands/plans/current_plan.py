@@ -38,7 +38,7 @@ def _stored(session: Session) -> tuple[PlanState, Plan] | None:
 
 def _made(target: Target, desired: Desired, words: tuple[str, ...], *, forecast: bool) -> PlanSeen:
     seen = looks.look_at_cluster(target, desired).observed
-    seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
+    seen = adoption.with_approved_adoptions(desired, seen, desired.cluster.approval.plans)
     asked = cluster_reading.config_questions(target)
     made = planning.audited_plan(desired, seen, prune=False, refused=asked, forecast=forecast)
     made = planning.with_troubles(made, desired, seen)

@@ -157,8 +157,8 @@ def _plan(
     without, with_brokers = supposed["without"], supposed["with_brokers"]
     brokers_supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
     seen = suppose_brokers(seen, brokers_supposed)
-    useless = what_if.useless(brokers_supposed, desired)
-    seen = adoption.foreseen(desired, seen, desired.cluster.approval.plans)
+    useless = what_if.unused_brokers(brokers_supposed, desired)
+    seen = adoption.with_approved_adoptions(desired, seen, desired.cluster.approval.plans)
     brokers = ask_nobody if snapshot else _config_questions(target)
     made = audited_plan(desired, seen, prune=prune, refused=brokers)
     if not (without or with_brokers):  # what is only supposed needs no mending
@@ -300,7 +300,7 @@ def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, 
 
     A restart lock, no open window, larger logs on the brokers that replicas come to.
     """
-    at_no_time = gates.at_this_time(desired, seen.cluster, now_ms()) if made.moves else ()
+    at_no_time = gates.waits_before_stages(desired, seen.cluster, now_ms()) if made.moves else ()
     endangered = stray_logs.endangered_by_plan(made.moves, made.steps, seen.cluster, desired)
     return (*at_no_time, *endangered)
 

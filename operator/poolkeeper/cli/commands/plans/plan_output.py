@@ -131,7 +131,7 @@ def _emit_document(plan: Plan, desired: Desired, observed: Observation, beside: 
     if beside.foretold is not None:
         from poolkeeper.rehearsal.results import document as rehearsal_document
 
-        body["rehearsal"] = rehearsal_document.foretold(*beside.foretold)
+        body["rehearsal"] = rehearsal_document.foretelling(*beside.foretold)
     if beside.groups:
         from poolkeeper.cli.output.plans import groups_table
 

@@ -177,7 +177,9 @@ def _rehearse(
         return _nothing(found, planned, output, asked["out"])
     storm = None
     if asked["storm"]:
-        storm = outcomes.storm(subject, settings, found.plain, asked["storm"], asked["seed"] or 0)
+        storm = outcomes.rehearse_storm(
+            subject, settings, found.plain, asked["storm"], asked["seed"] or 0
+        )
     _show(found, storm, output, asked["out"])
     return BADLY if _is_bad(found, storm) else 0
 

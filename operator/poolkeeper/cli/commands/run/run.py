@@ -79,7 +79,7 @@ class StopSignal:
         self.signal: int | None = None
         self._exit_after_s = exit_after_s
         self._exit_process = exit_process
-        for number in interrupts.heeded():
+        for number in interrupts.ending_signals():
             signal.signal(number, self._end)
 
     @property

@@ -76,7 +76,7 @@ class KubernetesResources:
     def _assemblies(self) -> Mapping[str, Assembly]:
         with self._lock:
             if self.clock() - self._listed_s >= LIST_EVERY_S:
-                followed = listing.followed(self.api, self.watched)
+                followed = listing.followed_namespaces(self.api, self.watched)
                 objects = [
                     read_object(body)
                     for kind in KINDS
@@ -91,7 +91,7 @@ class KubernetesResources:
                     objects,
                     labels,
                     own_namespace=self.namespace,
-                    watched=listing.seen(self.watched, followed.lost),
+                    watched=listing.known_namespaces(self.watched, followed.lost),
                 )
                 for gone in before.keys() - self._found.keys():
                     self._connector(gone).remove_files()

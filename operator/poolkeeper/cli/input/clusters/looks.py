@@ -91,7 +91,7 @@ def live_waits(
     )
     declared = {spec.topic for spec in desired.topics}
     released = seen.records.topics.keys() - declared
-    held_up = (wait for wait in deletions.held_up(seen.cluster) if wait.topic in released)
+    held_up = (wait for wait in deletions.waits_for_brokers(seen.cluster) if wait.topic in released)
     return (*waits_of(seen, recorded, desired.cluster.execution.remedies), *damaged, *held_up)
 
 

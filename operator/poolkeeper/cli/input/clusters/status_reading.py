@@ -107,7 +107,7 @@ def _stage_waits(
     lock = desired.cluster.execution.restart_lock
     locked = lock is not None and session.exists(lock)
     now_ms = time.time_ns() // 1_000_000
-    return gates.at_this_time(desired, replace(cluster, restart_locked=locked), now_ms)
+    return gates.waits_before_stages(desired, replace(cluster, restart_locked=locked), now_ms)
 
 
 def _said_by_brokers(

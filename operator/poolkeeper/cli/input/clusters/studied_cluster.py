@@ -38,7 +38,7 @@ def read(where: str | None, snapshot: Path | None, given: Mapping[str, Any]) -> 
         if where or any(given[key] for key in ("folders", "zookeeper", "cluster")):
             raise click.UsageError("--snapshot replaces the live cluster: give one of the two")
         cluster = snapshot_files.read(snapshot)
-        return StudiedCluster(cluster, warnings=snapshot_files.doubts(snapshot, cluster))
+        return StudiedCluster(cluster, warnings=snapshot_files.version_warnings(snapshot, cluster))
     return _live(targets.target(options.address_of(where, **given)))
 
 

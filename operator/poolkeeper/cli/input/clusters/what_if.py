@@ -49,8 +49,8 @@ def _misfits(
             yield f"--without {broker}: there is no such broker (live: {told})"
 
 
-def useless(what: SupposedBrokers, desired: Desired) -> Iterator[str]:
-    """Say of which added brokers nothing comes, as no pool places replicas on them."""
+def unused_brokers(what: SupposedBrokers, desired: Desired) -> Iterator[str]:
+    """Name the brokers of `--with-broker` on which no pool places replicas."""
     for broker in sorted(what.added or {}):
         pools = [pool for pool in desired.pools if broker in pool.brokers]
         if not pools:

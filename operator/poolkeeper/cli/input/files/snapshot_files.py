@@ -39,8 +39,8 @@ def read(path: Path) -> Cluster:
     return cluster
 
 
-def doubts(path: Path, cluster: Cluster) -> tuple[str, ...]:
-    """Warnings of a snapshot: its release is none that is known here."""
+def version_warnings(path: Path, cluster: Cluster) -> tuple[str, ...]:
+    """A warning if the snapshot's release of Kafka is not known here."""
     problem = observed_problem(cluster.kafka_version)
     return () if problem is None else (f"{path}: {problem}; what it says may not hold",)
 
@@ -56,7 +56,7 @@ def read_declared(path: Path, spec: KafkaClusterSpec) -> tuple[Cluster, tuple[st
         raise Refused(
             f"{path} is of another cluster: its id is {cluster.id}, not {spec.cluster_id}"
         )
-    warnings = doubts(path, cluster) if spec.kafka_version is None else ()
+    warnings = version_warnings(path, cluster) if spec.kafka_version is None else ()
     is_named = spec.name in (cluster.name, resource_name(cluster.name))  # as `import` names it
     if not is_named and (spec.cluster_id is None or cluster.id is None):
         warnings += (

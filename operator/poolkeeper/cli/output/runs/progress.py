@@ -143,7 +143,8 @@ class LinePrinter:
     def say(self, text: str) -> None:
         """Print a line."""
         click.echo(
-            visible(f"{self._prefix}{hints.completed(text, self._cluster)}"), file=self._stream
+            visible(f"{self._prefix}{hints.complete_commands(text, self._cluster)}"),
+            file=self._stream,
         )
 
 
@@ -187,7 +188,10 @@ class BarPrinter:
 
     def _above(self, sentence: str) -> None:
         self._bar.console.print(
-            visible(hints.completed(sentence)), markup=False, highlight=False, soft_wrap=True
+            visible(hints.complete_commands(sentence)),
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
         )
 
 

@@ -35,7 +35,7 @@ def facts_of(status: Status) -> list[tuple[str, str]]:
 
     They name commands with the options that tell the cluster: a terminal may break a line.
     """
-    return [(name, hints.completed(fact, status.cluster)) for name, fact in _facts(status)]
+    return [(name, hints.complete_commands(fact, status.cluster)) for name, fact in _facts(status)]
 
 
 def _facts(status: Status) -> list[tuple[str, str]]:

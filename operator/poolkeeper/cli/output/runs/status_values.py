@@ -175,7 +175,7 @@ def _run(
     """Return the run under way, if there is one, and what is waited for with it or without one."""
     lost = lost_runs.find(cluster, None if journal.stored.running else journal.request)
     path = "" if journal.run_damage is None else journal.run_damage.path
-    waits = [*gates.controller(cluster), *gates.disagreements(cluster)]
+    waits = [*gates.controller(cluster), *gates.isr_disagreements(cluster)]
     waits.extend(replace(wait, path=path) for wait in lost.waits())
     run, document = journal.run, journal.document
     if run is None:
@@ -254,11 +254,13 @@ def _waits_of_request(
         return
     of_step = [progress[m] for m, _ in step]
     targets = ((moves[m], index) for m, index in step)
-    yield from gates.hanging(targets, of_step, cluster)
+    yield from gates.waits_for_dead_brokers(targets, of_step, cluster)
     stall = stalls.stall_of(moves, step, of_step, cluster, known)
     ends = journal.stop is not None
     if not stalls.may_be_withdrawn(moves, run, of_step, cluster, stall, ends=ends):
-        yield from stalls.waits_for_remedy(stall, context.remedies, stalls.named_by(cluster))
+        yield from stalls.waits_for_remedy(
+            stall, context.remedies, stalls.requested_partitions(cluster)
+        )
 
 
 def _punctuality(
@@ -356,6 +358,6 @@ def _warnings(cluster: Cluster, waits: Sequence[Wait]) -> tuple[str, ...]:
         found.append(f"being deleted: {few(sorted(cluster.deleting))}")
         held_up = WaitReason.DELETION_AWAITS_BROKERS
         told = {wait.topic for wait in waits if wait.reason is held_up}
-        others = (wait for wait in deletions.held_up(cluster) if wait.topic not in told)
+        others = (wait for wait in deletions.waits_for_brokers(cluster) if wait.topic not in told)
         found += wording.sentences(islice(others, 5))
     return tuple(found)

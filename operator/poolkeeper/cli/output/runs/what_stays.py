@@ -18,7 +18,7 @@ NO_RUN_STAYS = (
 
 
 @contextmanager
-def told_after_errors(in_mid_run: Callable[[], bool]) -> Iterator[None]:
+def report_after_errors(in_mid_run: Callable[[], bool]) -> Iterator[None]:
     """Say what an error leaves of a run, if one is under way then.
 
     A lost standard output is one: nobody reads it any more, or its disk is full.

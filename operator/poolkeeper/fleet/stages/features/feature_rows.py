@@ -36,7 +36,7 @@ NEEDED = ("topic", "partition", "metric", "last", "p95")
 
 def of_samples(samples: pa.Table, window: HistoryWindow) -> pa.Table:
     """The rows of `features`, by topic, partition and metric. Other metrics are left alone."""
-    topics, metrics = coded(samples.column("topic")), coded(samples.column("metric"))
+    topics, metrics = number_texts(samples.column("topic")), number_texts(samples.column("metric"))
     partition = samples.column("partition").to_numpy().astype(np.int64)
     at_ms = samples.column("at_ms").to_numpy()
     value = pc.fill_null(samples.column("value"), float("nan")).to_numpy()
@@ -59,8 +59,8 @@ class Coded:
     names: list[str]
 
 
-def coded(texts: pa.ChunkedArray) -> Coded:
-    """A column of texts."""
+def number_texts(texts: pa.ChunkedArray) -> Coded:
+    """A column of texts as numbers; see `Coded`."""
     if not pa.types.is_dictionary(texts.type):
         texts = texts.dictionary_encode()
     if not texts.num_chunks:

@@ -211,7 +211,9 @@ def _compact(content: pa.Table, place: str) -> pa.Table:
         and not _nulls(content.column(name))
     }
     others = [name for name in SAMPLES.names if name not in coded]
-    plain = parquet.completed(content.drop_columns(list(coded)), schemas.SAMPLES, others, place)
+    plain = parquet.complete_columns(
+        content.drop_columns(list(coded)), schemas.SAMPLES, others, place
+    )
     columns = [
         coded[name]
         if name in coded

@@ -14,7 +14,7 @@ they mend that very damage.
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
-from poolkeeper.model.columns.partition_queries import missing_replicas, not_whole
+from poolkeeper.model.columns.partition_queries import missing_replicas, not_fully_in_sync
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Health
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -51,7 +51,7 @@ def health(cluster: Cluster) -> Health:
         if topic.name in cluster.deleting:
             continue
         needed = min_insync(topic, default)
-        for partition in not_whole(topic.partitions):
+        for partition in not_fully_in_sync(topic.partitions):
             if partition.isr is None or _is_whole(partition):
                 continue
             in_sync = 0 if partition.leader == -1 else len(partition.isr)
@@ -94,7 +94,7 @@ def own_partitions(moves: Sequence[Move], progress: Sequence[MoveProgress]) -> s
     return {move.name for move, p in zip(moves, progress, strict=True) if p.state in at_work}
 
 
-def at_this_time(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
+def waits_before_stages(desired: Desired, cluster: Cluster, now_ms: int) -> tuple[Wait, ...]:
     """Return why nothing may start now: a restart lock, or no open maintenance window."""
     execution = desired.cluster.execution
     waits = []
@@ -166,7 +166,7 @@ def _moving(cluster: Cluster) -> dict[TopicPartition, Replicas]:
         TopicPartition(topic.name, partition.partition): partition.adding
         for topic in cluster.topics.values()
         if topic.name not in cluster.deleting
-        for partition in not_whole(topic.partitions)
+        for partition in not_fully_in_sync(topic.partitions)
         if partition.moving
     }
 
@@ -187,11 +187,11 @@ def hazards(cluster: Cluster, moves: Sequence[Move] = ()) -> tuple[Wait, ...]:
     ]
     reasons += epoch_behind(cluster)
     reasons += requests.hazards(cluster)
-    reasons += disagreements(cluster)
+    reasons += isr_disagreements(cluster)
     empty = sorted(
         TopicPartition(topic.name, partition.partition)
         for topic in cluster.topics.values()
-        for partition in not_whole(topic.partitions)
+        for partition in not_fully_in_sync(topic.partitions)
         if not set(partition.replicas) - set(partition.removing)
     )
     if empty:
@@ -228,7 +228,7 @@ def _is_behind(cluster: Cluster, move: Move) -> bool:
     return bool(set(listed) & set(cluster.brokers) - set(isr))
 
 
-def disagreements(cluster: Cluster) -> tuple[Wait, ...]:
+def isr_disagreements(cluster: Cluster) -> tuple[Wait, ...]:
     """Name the partitions whose ISR has brokers that are not in their list of replicas.
 
     Kafka never leaves that behind, whenever both are read as one, unless two controllers wrote at
@@ -238,7 +238,7 @@ def disagreements(cluster: Cluster) -> tuple[Wait, ...]:
     found = {
         TopicPartition(topic.name, partition.partition): outside
         for topic in cluster.topics.values()
-        for partition in not_whole(topic.partitions)
+        for partition in not_fully_in_sync(topic.partitions)
         if (outside := _in_sync_outside(partition))
     }
     if not found:
@@ -270,7 +270,7 @@ def blocks(
     return blocked
 
 
-def hanging(
+def waits_for_dead_brokers(
     step: Iterable[tuple[Move, int]], progress: Iterable[MoveProgress], cluster: Cluster
 ) -> tuple[Wait, ...]:
     """Name the brokers that died while replicas were being copied to them, or from them alone.

@@ -49,8 +49,8 @@ class Asks:
 Holds = Mapping[CopyKey, CopyHold]
 
 
-def given_up(progress: Sequence[CopyProgress], asks: Mapping[int, Asks]) -> frozenset[int]:
-    """Return the moves that were asked for often enough, and are yet to begin."""
+def abandoned_copies(progress: Sequence[CopyProgress], asks: Mapping[int, Asks]) -> frozenset[int]:
+    """Return the moves that brokers were asked for too often, and that have not begun."""
     return frozenset(
         n
         for n, each in asks.items()
@@ -78,7 +78,7 @@ def after_run(
     return found
 
 
-def held(holds: Holds, steps: Sequence[MoveLogDir], now_ms: int) -> Mapping[int, Wait]:
+def waits_of_held(holds: Holds, steps: Sequence[MoveLogDir], now_ms: int) -> Mapping[int, Wait]:
     """Return why moves are held now, by their positions."""
     if not holds:
         return {}

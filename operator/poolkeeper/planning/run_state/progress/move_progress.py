@@ -197,12 +197,12 @@ def _moving(move: Move, partition: Partition) -> MoveProgress:
     removing = frozenset(partition.removing)
     target = tuple(r for r in partition.replicas if r not in removing)
     for i, (before, after) in enumerate(zip(move.path, move.path[1:], strict=False)):
-        if target == after and sets_out_from(partition, before, after):
+        if target == after and began_from(partition, before, after):
             return MoveProgress(MoveState.IN_FLIGHT, i)
     return MoveProgress(MoveState.DIVERGED)
 
 
-def sets_out_from(partition: Partition, before: Replicas, after: Replicas) -> bool:
+def began_from(partition: Partition, before: Replicas, after: Replicas) -> bool:
     """Whether a partition that moves came from `before`, or from the union of it and `after`."""
     origin = frozenset(partition.replicas) - frozenset(partition.adding)
     return origin in (frozenset(before), frozenset(before) | frozenset(after))

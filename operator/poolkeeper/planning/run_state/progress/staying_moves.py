@@ -32,13 +32,16 @@ class StayingMoves:
 
     def given_up(self, plan: Plan) -> tuple[Action, ...]:
         """What says that they were not made, one for each reason."""
-        return (*given_up(plan.moves, self.moves), *given_up(copies_of(plan), self.copies))
+        return (
+            *actions_of_staying(plan.moves, self.moves),
+            *actions_of_staying(copies_of(plan), self.copies),
+        )
 
 
-def given_up(
+def actions_of_staying(
     moves: Sequence[Move] | Sequence[MoveLogDir], staying: Mapping[int, Wait]
 ) -> tuple[Action, ...]:
-    """Return what says that moves were not made, one for each reason."""
+    """Return one action for each reason for which moves stay: it tells that they were not made."""
     named: dict[Wait, list[TopicPartition]] = {}
     for m, wait in staying.items():
         named.setdefault(wait, []).append(moves[m].name)

@@ -236,7 +236,7 @@ def waits_for_remedy(
     return (Wait(_REMEDY_OF[stall], partitions=names),)
 
 
-def named_by(cluster: Cluster) -> tuple[TopicPartition, ...]:
+def requested_partitions(cluster: Cluster) -> tuple[TopicPartition, ...]:
     """Return the partitions that the request names."""
     return tuple(sorted(entry.name for entry in cluster.reassignment or ()))
 

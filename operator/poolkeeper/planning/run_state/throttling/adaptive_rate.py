@@ -20,7 +20,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 
 from poolkeeper.frozen import frozen
-from poolkeeper.model.columns.partition_queries import missing_replicas, not_whole
+from poolkeeper.model.columns.partition_queries import missing_replicas, not_fully_in_sync
 from poolkeeper.model.execution.runs import RateReason
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Partition, Replicas, TopicPartition
@@ -109,7 +109,7 @@ def out_of_sync(
     found = set()
     moving = {name.topic for name in reassigned}
     for topic in cluster.topics.values():
-        parts = topic.partitions if topic.name in moving else not_whole(topic.partitions)
+        parts = topic.partitions if topic.name in moving else not_fully_in_sync(topic.partitions)
         for partition in parts:
             name = TopicPartition(topic.name, partition.partition)
             if partition.isr is None or name in before:

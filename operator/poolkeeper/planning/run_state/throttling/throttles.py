@@ -81,7 +81,7 @@ class ThrottleWatch:
         return self.put_back < PUT_BACK_MAX
 
 
-def lists_of(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
+def throttled_lists(moves: Iterable[Move]) -> dict[str, dict[str, str]]:
     """Return `{topic: {key: list}}` for the moves that copy data."""
     leaders: dict[str, set[tuple[int, int]]] = {}
     followers: dict[str, set[tuple[int, int]]] = {}
@@ -209,7 +209,7 @@ def next_adaptive_rate(rate_bytes_per_s: int, start_bytes_per_s: int, *, healthy
     return max(rate_bytes_per_s // 2, min(RATE_MIN_BYTES_PER_S, start_bytes_per_s))
 
 
-def hopeless(
+def hopeless_moves(
     moves: Sequence[Move | MoveLogDir], in_bytes_per_s: Sequence[float | None], rate: int
 ) -> list[HopelessMove]:
     """Return the moves that can never catch up: their partition takes in at least the rate.
@@ -223,7 +223,7 @@ def hopeless(
     ]
 
 
-def unsaved(entities: Iterable[str | int]) -> dict[str | int, UnreadableConfig]:
+def unsaved_entities(entities: Iterable[str | int]) -> dict[str | int, UnreadableConfig]:
     """Return why these are not throttled: what they had before the run is not known."""
     why = "its throttles could not be saved when the run began"
     return {each: UnreadableConfig(each, "", why) for each in entities}

@@ -41,7 +41,7 @@ def unlimited(
             found[m] = _unwritable(config)
         elif (ingest := _ingest(move, cluster)) is not None and ingest >= rate_bytes_per_s:
             hopeless.append(m)
-    facts = throttles.hopeless(
+    facts = throttles.hopeless_moves(
         [moves[m] for m in hopeless],
         [_ingest(moves[m], cluster) for m in hopeless],
         rate_bytes_per_s,

@@ -67,7 +67,7 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
 )
 from poolkeeper.planning.run_state.returns import (
     ReturnState,
-    behind,
+    origin_out_of_sync,
     partition_of,
     waits_for_origin,
 )
@@ -99,7 +99,7 @@ def decide(at: RunSituation) -> Cancelling | MissingInput | None:
     if cancel_candidates.depends_on_gone(at) and not at.view.gone_read:
         return MissingInput.GONE
     wanted = set(cancel_candidates.moves_to_cancel(at)) - set(at.run.returning)
-    if wanted and cancel_candidates.has_way(at):
+    if wanted and cancel_candidates.can_cancel(at):
         moves = tuple(m for m, _ in at.run.step if m in wanted or m in at.run.returning)
         return BeginReturn(moves, cancel_candidates.rollback_ending(at) or at.run.ending)
     return _carry_back(at) if at.run.returning else None
@@ -115,13 +115,13 @@ def waits(at: RunSituation) -> tuple[Wait, ...]:
     found += [
         _origin_wait(at, m, index)
         for m, index in cancel_candidates.candidates(at)
-        if cancel_candidates.lacks(at, m, index)
+        if cancel_candidates.missing_origin(at, m, index)
     ]
     arriving = _arriving(at)
     if back and arriving and not _can_freeze(at):
         found.append(Wait(WaitReason.ARRIVALS_FIRST, count=len(arriving)))
     wanted = [m for m in cancel_candidates.moves_to_cancel(at) if m not in at.run.returning]
-    if wanted and not cancel_candidates.has_way(at):
+    if wanted and not cancel_candidates.can_cancel(at):
         found.append(failover_wait(at, wanted))
     if back and _is_tried_out(at) and at.view.cluster.reassignment is None:
         found.append(Wait(WaitReason.REQUEST_IGNORED, count=2))
@@ -167,7 +167,7 @@ def _origin_wait(at: RunSituation, m: int, index: int) -> Wait:
         WaitReason.ORIGIN_NOT_IN_SYNC,
         partitions=(move.name,),
         replicas=move.path[index - 1],
-        brokers=cancel_candidates.lacks(at, m, index),
+        brokers=cancel_candidates.missing_origin(at, m, index),
     )
 
 
@@ -186,7 +186,7 @@ def _carry_back(at: RunSituation) -> Cancelling | None:
     outward = [
         m
         for m, index in back
-        if returns[m] is ReturnState.OUTWARD and not cancel_candidates.lacks(at, m, index)
+        if returns[m] is ReturnState.OUTWARD and not cancel_candidates.missing_origin(at, m, index)
     ]
     stuck = [m for m, index in back if _is_stuck(at, m, index)]
     if outward and cancel_candidates.brokers_can(at):
@@ -321,7 +321,9 @@ def _hinders_return(at: RunSituation) -> bool:
         return False
     if at.now_ms - run.requested_ms < FAILOVER_PAUSE_MS:
         return False
-    needed = {b for move, index in _requested_back(at) for b in behind(move, index, cluster)}
+    needed = {
+        b for move, index in _requested_back(at) for b in origin_out_of_sync(move, index, cluster)
+    }
     return bool(needed & set(cluster.brokers))
 
 

@@ -24,7 +24,7 @@ def may_fail_over(at: RunSituation) -> bool:
     return allowed or (stop is not None and stop.allow_failover)
 
 
-def has_way(at: RunSituation) -> bool:
+def can_cancel(at: RunSituation) -> bool:
     """Whether moves can be cancelled: the brokers can do it, or a failover is allowed."""
     return brokers_can(at) or may_fail_over(at)
 
@@ -78,7 +78,7 @@ def _rolls_back(at: RunSituation) -> bool:
 
 def moves_to_cancel(at: RunSituation) -> list[int]:
     """Return the moves to cancel whose origin allows it."""
-    return [m for m, index in candidates(at) if not lacks(at, m, index)]
+    return [m for m, index in candidates(at) if not missing_origin(at, m, index)]
 
 
 def candidates(at: RunSituation) -> list[tuple[int, int]]:
@@ -144,11 +144,11 @@ def _are_targets_given_up(at: RunSituation, m: int, index: int) -> bool:
     """
     move, dead = at.plan.moves[m], dead_targets(at, m, index)
     leaving = set(move.path[index - 1]) - set(move.target)
-    return bool(dead - leaving - homes(at.desired, move.topic) or dead & set(at.view.gone))
+    return bool(dead - leaving - wanted_brokers(at.desired, move.topic) or dead & set(at.view.gone))
 
 
-def homes(desired: Desired, topic: str) -> set[int]:
-    """Return the brokers that somebody wants as homes of a topic: of its pool, or else of any."""
+def wanted_brokers(desired: Desired, topic: str) -> set[int]:
+    """Return the brokers that a topic may live on: those of its pool, or else of any pool."""
     spec = next((spec for spec in desired.topics if spec.topic == topic), None)
     return {
         broker
@@ -158,8 +158,8 @@ def homes(desired: Desired, topic: str) -> set[int]:
     }
 
 
-def lacks(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
-    """Return the origin's brokers that are missing for a return; empty if it is possible.
+def missing_origin(at: RunSituation, m: int, index: int) -> tuple[int, ...]:
+    """Return the brokers of the origin without which a move cannot return; empty if it can.
 
     Also if it is let go.
     """

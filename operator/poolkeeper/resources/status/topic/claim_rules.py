@@ -17,7 +17,7 @@ from poolkeeper.resources.status.status_inputs import (
 )
 from poolkeeper.resources.status.topic.differences import approval_text
 from poolkeeper.resources.status.topic.situation import TopicSituation
-from poolkeeper.resources.status.wording import count, few, few_others, kept_by_others
+from poolkeeper.resources.status.wording import count, few, few_others, foreign_finalizers_phrase
 
 _NAMED_BY_HASH_MAX = 10
 
@@ -50,7 +50,7 @@ def if_deleting(at: TopicSituation) -> ReadyCondition | None:
             message = f"{wording.sentence(wait)}; {keep}"
         elif wait := _waits_for(at, WaitReason.DELETION_AWAITS_BROKERS):
             message = wording.sentence(wait)
-    message += kept_by_others(at.resource.keepers)
+    message += foreign_finalizers_phrase(at.resource.keepers)
     return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
 
 

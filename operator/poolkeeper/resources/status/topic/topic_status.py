@@ -16,7 +16,7 @@ from poolkeeper.resources.status.conditions import (
 from poolkeeper.resources.status.status_inputs import PlannedWork, StatusInputs
 from poolkeeper.resources.status.topic.ready_rules import READY_RULES, STEPS
 from poolkeeper.resources.status.topic.situation import TopicSituation
-from poolkeeper.resources.status.wording import coarse, kept_by_others
+from poolkeeper.resources.status.wording import coarse, foreign_finalizers_phrase
 
 _FACTS = (
     "topicName", "topicId", "pool", "partitions", "replicationFactor", "foreignConfig",
@@ -54,7 +54,7 @@ def _facts_before(resource: CustomResource) -> dict[str, Any]:
 
 def _rejected_condition(resource: CustomResource, verdict: Verdict) -> ReadyCondition:
     if resource.deleting:
-        message = f"its Kafka topic is kept{kept_by_others(resource.keepers)}"
+        message = f"its Kafka topic is kept{foreign_finalizers_phrase(resource.keepers)}"
         return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
     message = f"{verdict.message}{_kept_text(resource)}"
     return ReadyCondition(ReadyStatus.STALLED, verdict.reason, message)

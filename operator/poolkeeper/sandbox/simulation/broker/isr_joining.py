@@ -95,7 +95,7 @@ class IsrExpansion:
         told = (state.leader, state.leader_epoch) == (self._broker.id, known.leader_epoch)
         if not told or replica in state.isr or not self._broker.is_replica(tp, replica):
             return
-        after = codecs.joined(state, replica, known.controller_epoch)
+        after = codecs.with_in_sync(state, replica, known.controller_epoch)
         write = WriteNode(state_path(tp), codecs.encode_state(after), state.version)
         try:
             self._broker.client.commit([write])

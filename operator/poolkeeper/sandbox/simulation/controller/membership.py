@@ -160,6 +160,6 @@ def isr_asked(
         return
     if joining in state.isr or joining not in assignment.replicas or joining not in controller.live:
         return
-    controller.write_state(tp, codecs.joined(state, joining, controller.epoch))
+    controller.write_state(tp, codecs.with_in_sync(state, joining, controller.epoch))
     yield
     yield from reassignment_steps.isr_changed(controller, tp)

@@ -247,7 +247,7 @@ def test_a_move_is_kept_back_alone(seen, moved, at, expected):
 )
 def test_topic_nodes_and_states_that_disagree_are_named_and_stop_a_failover(partitions, expected):
     seen = cluster(*partitions)
-    assert gates.disagreements(seen) == expected
+    assert gates.isr_disagreements(seen) == expected
     assert gates.hazards(seen, ()) == expected
 
 
@@ -280,7 +280,7 @@ UNION = ((1, 2), (3, 4))
 def test_what_a_move_in_flight_hangs_on(isr, live, expected):
     seen = cluster(partition(0, 3, 4, 1, 2, isr=isr), live=live)
     flying = (MoveProgress(MoveState.IN_FLIGHT, 0),)
-    assert gates.hanging([(move(path=UNION), 1)], flying, seen) == expected
+    assert gates.waits_for_dead_brokers([(move(path=UNION), 1)], flying, seen) == expected
 
 
 def test_who_leaves_in_a_later_step_is_told_by_itself():
@@ -288,9 +288,9 @@ def test_who_leaves_in_a_later_step_is_told_by_itself():
     flying = (MoveProgress(MoveState.IN_FLIGHT, 0),)
     step = [(move(path=((1, 2), (1, 3), (4, 3))), 1)]
     told = (Wait(R.LEAVING_BROKER_NOT_LIVE, brokers=(1,), partitions=T0),)
-    assert gates.hanging(step, flying, seen) == told
+    assert gates.waits_for_dead_brokers(step, flying, seen) == told
     stays = [(move(path=((1, 2), (1, 3))), 1)]
-    assert gates.hanging(stays, flying, seen) == (
+    assert gates.waits_for_dead_brokers(stays, flying, seen) == (
         Wait(R.BROKER_NOT_LIVE, brokers=(1,), partitions=T0),
     )
 

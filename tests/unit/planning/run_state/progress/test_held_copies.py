@@ -13,9 +13,9 @@ from poolkeeper.planning.run_state.progress.held_copies import (
     PAUSE_MAX_MS,
     PAUSE_MS,
     Asks,
+    abandoned_copies,
     after_run,
-    given_up,
-    held,
+    waits_of_held,
 )
 from poolkeeper.planning.run_state.progress.log_dir_copies import CopyProgress, CopyState
 
@@ -47,7 +47,7 @@ NOW_MS = 1000
 )
 def test_what_is_given_up(state, asks, expected):
     progress = (CopyProgress(state), CopyProgress(CopyState.PENDING))
-    assert given_up(progress, {0: Asks(asks)}) == expected
+    assert abandoned_copies(progress, {0: Asks(asks)}) == expected
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_what_is_given_up(state, asks, expected):
 )
 def test_a_move_is_held_with_the_reason_and_no_other(asks, wait):
     holds = after_run({}, STEPS, {0: asks}, frozenset({0}), NOW_MS)
-    assert held(holds, STEPS, NOW_MS + PAUSE_MS - 1) == {0: wait}
-    assert held(holds, STEPS, NOW_MS + PAUSE_MS) == {}
-    assert held(holds, STEPS[1:], NOW_MS) == {}
+    assert waits_of_held(holds, STEPS, NOW_MS + PAUSE_MS - 1) == {0: wait}
+    assert waits_of_held(holds, STEPS, NOW_MS + PAUSE_MS) == {}
+    assert waits_of_held(holds, STEPS[1:], NOW_MS) == {}
     grown = replace(STEPS[0], bytes=99)
-    assert held(holds, (STEPS[1], grown), NOW_MS) == {1: wait}
+    assert waits_of_held(holds, (STEPS[1], grown), NOW_MS) == {1: wait}
 
 
 def test_pauses_double_up_to_a_limit_and_begin_anew_after_a_long_peace():

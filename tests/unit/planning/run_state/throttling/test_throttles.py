@@ -19,7 +19,7 @@ def test_lists_name_possible_leaders_and_added_replicas_only():
         move("t", 10, (1, 2), (1, 2, 3), (1, 2, 3, 4)),
         move("u", 1, (1, 2), (2, 1)),
     ]
-    assert throttles.lists_of(moves) == {
+    assert throttles.throttled_lists(moves) == {
         "t": {
             LEADERS: "0:1,0:2,10:1,10:2,10:3",
             FOLLOWERS: "0:3,0:4,10:3,10:4",
@@ -30,7 +30,7 @@ def test_lists_name_possible_leaders_and_added_replicas_only():
 
 def test_a_list_too_long_for_kafka_is_written_as_every_replica():
     moves = [move("t", p, (100, 200), (300, 400)) for p in range(6000)]
-    assert throttles.lists_of(moves) == {"t": {LEADERS: "*", FOLLOWERS: "*"}}
+    assert throttles.throttled_lists(moves) == {"t": {LEADERS: "*", FOLLOWERS: "*"}}
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_the_adaptive_rate_grows_by_steps_and_halves(rate, start, healthy, expec
 
 def test_a_rate_below_the_ingest_is_hopeless_and_says_the_numbers():
     moves = [move("t", 0, (1,), (2,)), move("t", 1, (1,), (2,)), move("t", 2, (1,), (2,))]
-    assert throttles.hopeless(moves, [3.0 * 2**20, None, 1.0], 2 * 2**20) == [
+    assert throttles.hopeless_moves(moves, [3.0 * 2**20, None, 1.0], 2 * 2**20) == [
         HopelessMove(TopicPartition("t", 0), 3.0 * 2**20, 2 * 2**20)
     ]
 
@@ -111,5 +111,5 @@ def test_moves_between_log_directories_have_a_rate_of_their_own():
         5: (LOG_DIRS_RATE,),
     }
     assert throttles.rates(7, (LOG_DIRS_RATE,)) == {LOG_DIRS_RATE: "7"}
-    [hopeless, _] = throttles.hopeless(copies, [3.0, 2.0], 2)
+    [hopeless, _] = throttles.hopeless_moves(copies, [3.0, 2.0], 2)
     assert hopeless == HopelessMove(TopicPartition("t", 1), 3.0, 2)

@@ -172,7 +172,7 @@ def cut(parts: Iterable[str], most: int, *, grouped: bool = True) -> list[str]:
 
 
 def shorten(text: str, bytes_max: int) -> str:
-    """Return the text, cut with an ellipsis to at most that many bytes of UTF-8."""
+    """Return the text, cut with an ellipsis to at most `bytes_max` bytes of UTF-8."""
     data = text.encode(errors="replace")
     if len(data) <= bytes_max:
         return text

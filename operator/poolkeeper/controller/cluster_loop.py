@@ -50,7 +50,7 @@ class LoopOwner(Protocol):
 
     @property
     def planner(self) -> Planner:
-        """What makes plans."""
+        """The function that makes plans."""
 
     @property
     def reporter(self) -> Reporter:
@@ -62,7 +62,7 @@ class LoopOwner(Protocol):
 
     @property
     def health(self) -> ProcessHealth:
-        """What is told that the loop is alive."""
+        """The process's health, to which the loop sends heartbeats."""
 
     @property
     def emit(self) -> Emit:

@@ -36,7 +36,7 @@ class ZooKeeperCredentials:
 
 @frozen
 class BrokerCredentials:
-    """A user of Kafka."""
+    """The user with which Poolkeeper logs in at brokers."""
 
     username: str
     password: str = field(repr=False)

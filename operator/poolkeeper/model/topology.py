@@ -20,7 +20,7 @@ Replicas = tuple[int, ...]
 
 
 class TopicPartition(NamedTuple):
-    """A partition's name."""
+    """The name of a partition: its topic and its number."""
 
     topic: str
     partition: int

@@ -1,4 +1,4 @@
-"""Which plans a Rebalance offers to clusters' loops."""
+"""Which plan of a Rebalance each cluster's loop is offered now, and at which rate."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace

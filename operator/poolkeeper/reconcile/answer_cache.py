@@ -45,5 +45,5 @@ class AnswerCache:
         return answer
 
     def keep(self, question: Question, about: tuple[Any, ...], answer: object) -> None:
-        """Keep an answer that was found on the way to another."""
+        """Keep an answer that was computed elsewhere, as part of another one."""
         self._known[question] = about, answer

@@ -41,7 +41,7 @@ class PlannedMoves:
 
     @classmethod
     def of(cls, plan: Plan) -> "PlannedMoves":
-        """Those of this plan."""
+        """The moves of this plan."""
         columns = columns_of_moves(plan.moves)
         sources, targets = columns.sources, columns.targets
         olds, news = sources.wide(), targets.wide()
@@ -81,7 +81,7 @@ class ReplicaChanges:
 
     @classmethod
     def of(cls, changes: Iterable[tuple[int, int]]) -> "ReplicaChanges":
-        """Those of moves, each as how many replicas it adds and removes."""
+        """The changes of moves, each given as how many replicas it adds and removes."""
         added = gaining = replaced = fewer = losing = reordered = 0
         for new, gone in changes:
             if new:
@@ -112,7 +112,7 @@ class UnknownSizes:
 
     @classmethod
     def of(cls, plan: Plan, cluster: Cluster, moved: PlannedMoves | None = None) -> "UnknownSizes":
-        """Those of a plan, made from this cluster; `moved`: its moves, if the caller has them."""
+        """The copies of a plan of this cluster; `moved`: its moves, if the caller has them."""
         sizes = columns_of([topic.partitions for topic in cluster.topics.values()]).bytes
         if not plan.moves or not (sizes == UNKNOWN).any():
             return cls(0, 0)
@@ -217,7 +217,7 @@ class TopicChanges:
 
     @property
     def topics(self) -> Set[str]:
-        """Their names."""
+        """The names of the topics."""
         return self._steps.keys() | self._rows.keys()
 
     def row(self, topic: str) -> Row:

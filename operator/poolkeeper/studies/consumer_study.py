@@ -45,7 +45,7 @@ START = "start"
 
 @frozen
 class EventOutcome:
-    """What one event does to the group, as told above; the first has no event: all members join.
+    """What one event does to the group; without an event it is the start, when all members join.
 
     `rates_before`, `rates_meanwhile`, `rates`: by member, without those that are not there.
     """

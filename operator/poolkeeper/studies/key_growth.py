@@ -69,7 +69,7 @@ class KeyCounts:
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """How many records were counted."""
         return sum(self.records_before)
 
 

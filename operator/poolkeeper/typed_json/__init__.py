@@ -1,4 +1,4 @@
-"""JSON read into declared types; what is wrong is told with its place, all of it.
+"""JSON read into declared types; every problem is reported with its place.
 
 In come texts and a type; out come values of that type, or `InvalidInput` with every problem.
 

@@ -1,4 +1,4 @@
-"""A JSON text as plain values, by Python's own parser; what is no JSON is told with its place."""
+"""A JSON text as plain values, by Python's own parser; problems are reported with their place."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""JSON read into declared types, by msgspec; what is wrong is told with its place, all of it.
+"""JSON read into declared types, by msgspec; every problem is reported with its place.
 
     class Mark(Struct):
         broker: Natural

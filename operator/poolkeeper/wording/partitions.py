@@ -30,6 +30,14 @@ def _hanging(wait: Wait) -> str:
     return f"{brokers_are(wait.brokers)} not live; {waiting} for it: start it again, or {given_up}"
 
 
+def _target_not_live(wait: Wait) -> str:
+    them = "it" if len(wait.brokers) == 1 else "them"
+    return (
+        f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live, and replicas are to move"
+        f" there: start {them} again, or drain {them}"
+    )
+
+
 def _sourceless(wait: Wait) -> str:
     alone = "it" if len(wait.brokers) == 1 else "one of them"
     return (
@@ -105,9 +113,7 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.LEAVING_BROKER_NOT_LIVE: _hanging,
     _R.SOURCES_NOT_LIVE: _sourceless,
     _R.TOPIC_UNREADABLE: _unreadable,
-    _R.TARGET_NOT_LIVE: lambda wait: (
-        f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live"
-    ),
+    _R.TARGET_NOT_LIVE: _target_not_live,
     _R.TOPIC_QUEUED_FOR_DELETION: lambda wait: (
         f"{few_of(wait.partitions)}: topic {wait.topic} is being deleted"
     ),

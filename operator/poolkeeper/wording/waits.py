@@ -1,6 +1,6 @@
 """What a pass waits for, as sentences: one for each reason."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -52,9 +52,14 @@ def _adoption(wait: Wait) -> str:
 
 
 def _leaders(wait: Wait) -> str:
-    numbers = [str(name.partition) for name in wait.partitions]
-    listed = ", ".join(numbers[:NAMED_MAX]) + ("…" if len(numbers) > NAMED_MAX else "")
-    return f"topic {wait.topic} waits for leaders of partition {listed}"
+    numbers = [name.partition for name in wait.partitions]
+    return f"topic {wait.topic} waits for leaders of {_partitions(numbers)}"
+
+
+def _partitions(numbers: Sequence[int]) -> str:
+    if len(numbers) <= NAMED_MAX:
+        return named("partition", numbers)
+    return f"{named('partition', numbers[:NAMED_MAX])}…"
 
 
 def _stage(wait: Wait) -> str:
@@ -64,7 +69,7 @@ def _stage(wait: Wait) -> str:
 def _became(what: str) -> Callable[[Wait], str]:
     return lambda wait: (
         f"{counted(len(wait.partitions), 'partition')} became {what}"
-        f" since the run began: {few_of(wait.partitions)}"
+        f" since the run began ({few_of(wait.partitions)}): no stage begins before that is over"
     )
 
 
@@ -196,13 +201,19 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.UNDER_REPLICATED: _became("under-replicated"),
     _R.UNDER_MIN_ISR: _became("below min.insync.replicas"),
-    _R.TOPICS_CHANGING: _told("topics change while they are read"),
+    _R.TOPICS_CHANGING: _told(
+        "topics changed while they were read: the next pass reads them again"
+    ),
     _R.UNAVAILABLE: lambda wait: wait.detail,
     _R.STALE_WRITE: lambda wait: wait.detail,
     _R.NODE_DAMAGED: lambda wait: wait.detail,
     _R.FAILED: lambda wait: wait.detail if wait.refusal is None else refusal_text(wait.refusal),
     _R.STAGE_IN_FLIGHT: _stage,
-    _R.STAGE_DEADLINE: lambda wait: f"stage {wait.stage} is over its deadline",
+    _R.STAGE_DEADLINE: lambda wait: (
+        f"stage {wait.stage} takes longer than spec.execution.stageDeadline: raise"
+        " spec.execution.throttle.rate if that is what limits it, or cancel it with `poolkeeper"
+        " rollback`"
+    ),
     _R.REQUEST_IGNORED: lambda wait: (
         f"the controller ignored this request {wait.count} times, and gets it again every 10"
         " minutes: elect another controller, set"
@@ -229,7 +240,9 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.CONFIG_REFUSED: lambda wait: (
         f"the config of topic {wait.topic} is not written: {wait.detail}"
     ),
-    _R.TOPIC_CHANGING: lambda wait: f"topic {wait.topic} changed while it was being read",
+    _R.TOPIC_CHANGING: lambda wait: (
+        f"topic {wait.topic} changed while it was read: the next pass reads it again"
+    ),
     _R.TOPIC_REASSIGNED: lambda wait: (
         f"topic {wait.topic} is being reassigned: its partitions are added afterwards"
     ),
@@ -237,7 +250,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.TOPIC_DELETING: lambda wait: f"topic {wait.topic} is being deleted by the brokers",
     _R.LEADERS_MISSING: _leaders,
     _R.BROKERS_NOT_ASKED: _told(
-        "the brokers cannot be asked to move replicas between log directories"
+        "the brokers cannot be asked to move replicas between log directories: declare spec.brokers"
     ),
     _R.BROKERS_UNREACHABLE: lambda wait: f"the brokers are not asked: {wait.detail}",
     _R.PLAN_BEING_READ: _told("the plan is being read"),

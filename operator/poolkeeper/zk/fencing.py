@@ -374,7 +374,7 @@ def read_holder(session: Session) -> Holder | None:
 
 
 def who_holds(session: Session) -> Holder | None:
-    """Return the active process; one whose node is damaged is told by its session alone."""
+    """Return the process that holds the journal; only its session if its node is damaged."""
     try:
         return read_holder(session)
     except DamagedNode as damaged:

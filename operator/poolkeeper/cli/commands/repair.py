@@ -238,7 +238,7 @@ def _to_allow(why: Forbidden) -> str:
 def _under_a_later_controller(
     command: RepairOptions, held: Journal, in_memory: list[str], mended_at: int
 ) -> list[str]:
-    """See to a controller that read what is mended; return why there is none, if so.
+    """Wait for a controller that read the mended nodes, or elect one; return why there is none.
 
     `mended_at`: the epoch of the controller that was in charge before anything was mended.
     """

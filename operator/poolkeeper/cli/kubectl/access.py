@@ -1,4 +1,4 @@
-"""The person's way to the API server, and what is there of a cluster."""
+"""A person's access to the API server, and the resources of a cluster that are there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Body = dict[str, Any]
 
 @dataclass
 class UserAccess:
-    """One person's way, opened when it is first needed; `namespace` is what -n said, or empty."""
+    """A person's access to the API server, opened when first needed; `namespace`: -n, or empty."""
 
     kubeconfig: str | None = None
     context: str | None = None

@@ -33,7 +33,7 @@ WHOLE = "plan"
 
 
 def adoptions(status: Json) -> tuple[Json, ...]:
-    """Return what namespaces ask to take over, as parts that come after nothing."""
+    """Return the adoptions that namespaces ask for, as parts that wait for no other part."""
     return tuple(
         {"name": f"adoption/{each['namespace']}", "hash": each["hash"]}
         for each in status.get("adoptions") or ()

@@ -112,17 +112,17 @@ def of_waits(waits: Iterable[Wait]) -> tuple[Undone, ...]:
 
 
 def throttles_left(outcome: Outcome) -> tuple[Wait, ...]:
-    """Return what is told of throttles that a run left and that may not be taken off."""
+    """Return the throttles that a run left and that this command may not take off."""
     return tuple(wait for wait in outcome.waits if wait.reason is WaitReason.THROTTLES_LEFT)
 
 
 def deletions_left(outcome: Outcome) -> tuple[Wait, ...]:
-    """Return what is told of deletions that brokers hold up which are not live."""
+    """Return the deletions that wait for brokers that are not live."""
     return tuple(w for w in outcome.waits if w.reason is WaitReason.DELETION_AWAITS_BROKERS)
 
 
 def of_damage(waits: Iterable[Wait]) -> tuple[Undone, ...]:
-    """Return what only `repair` mends, of what is told beside a plan."""
+    """Return the damage beside a plan that only `repair` mends."""
     return of_waits(wait for wait in waits if wait.reason in _NEEDS_REPAIR)
 
 

@@ -1,4 +1,4 @@
-"""Passes over one cluster, one after the other: for ever, or until a plan is carried out.
+"""The loop of passes over one cluster: for ever, or until a plan is carried out.
 
 In come a cluster's connections and what is declared for it; out goes the outcome of every pass.
 

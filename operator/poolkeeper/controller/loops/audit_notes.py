@@ -1,4 +1,4 @@
-"""What the audit trail is told: every transaction, and what every pass did."""
+"""What is written to the audit trail: every transaction, and what every pass did."""
 
 from collections.abc import Sequence
 

@@ -26,7 +26,7 @@ _NO_CLIENT = (
 
 
 class HadoopObjects:
-    """`Objects` of a root; see there."""
+    """`Objects` by Hadoop's file systems."""
 
     def __init__(self, session: Any, root: str, deadline_s: float = DEADLINE_S) -> None:
         self._root = root

@@ -38,7 +38,7 @@ def check_executors(session: SparkSession, release: str = __version__) -> None:
 def guard_release(
     work: Callable[[Batches], Iterator[pa.RecordBatch]], release: str = __version__
 ) -> Callable[[Any], Any]:
-    """The work, for workers of this release only: any other fails before it unpacks the task."""
+    """Wrap the work so that a worker of another release fails before it unpacks the task."""
     task, told, find = cloudpickle.dumps(work), _TAG + _mixed("{}", "{}", release), _finding()
 
     def begin(batches):  # type: ignore[no-untyped-def]

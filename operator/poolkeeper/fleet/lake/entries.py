@@ -91,7 +91,7 @@ def to_bytes(entries: Iterable[ClusterEntry], published: int) -> bytes:
 
 
 def from_bytes(body: bytes, file: str) -> dict[str, ClusterEntry]:
-    """Its rows by cluster; raises `DamagedFile` for what is no such file."""
+    """The entries of a file by cluster; raises `DamagedFile` for what is no such file."""
     try:
         content = parquet.parse(body)
         names = [column.name for column in schemas.CURRENT.columns]

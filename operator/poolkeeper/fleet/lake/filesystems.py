@@ -47,7 +47,7 @@ class Storage:
 
     @classmethod
     def of(cls, hadoop: Mapping[str, str]) -> "Storage":
-        """What of Hadoop's settings concerns storage."""
+        """The settings of Hadoop that concern storage."""
         kept = {
             name: value
             for name, value in hadoop.items()

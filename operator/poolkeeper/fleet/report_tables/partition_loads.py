@@ -119,7 +119,7 @@ class _Places:
 
 
 def zero_if_unknown(values: Floats) -> Floats:
-    """Values, and 0 for those that are unknown."""
+    """The values, with 0 for those that are unknown."""
     return np.where(np.isnan(values), 0.0, values)
 
 

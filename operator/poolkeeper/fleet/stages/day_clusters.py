@@ -50,7 +50,7 @@ class Day:
 
 
 def day_of(lake: Lake, storage: Storage, day: str) -> Day:
-    """What there is of a day."""
+    """The rows of a day that count, and what is declared now."""
     current = {step: lake.current(step, day) for step in (SNAPSHOT, FEATURES, PLAN)}
     return Day(lake, storage, day, current, manifests.read(lake))
 

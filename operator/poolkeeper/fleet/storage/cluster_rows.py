@@ -126,7 +126,7 @@ def _require_counts(head: Mapping[str, Any], bodies: Mapping[str, pa.Table]) -> 
 
 
 def brokers_of(brokers: pa.Table) -> dict[int, Broker]:
-    """Brokers by id."""
+    """The brokers that these rows hold, by id."""
     return {row["broker"]: _broker(row) for row in rows_of(brokers)}
 
 

@@ -58,7 +58,7 @@ class Progress:
 
 
 class State(StrEnum):
-    """How a pass ended."""
+    """The state of a cluster after a pass."""
 
     CONVERGED = "converged"
     PROGRESSED = "progressed"

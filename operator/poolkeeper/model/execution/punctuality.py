@@ -38,7 +38,7 @@ class LostTime:
 
     @property
     def total_ms(self) -> int:
-        """All of it."""
+        """The time lost in all."""
         return self.idle_ms + self.lowered_ms + self.slower_ms
 
 

@@ -46,7 +46,7 @@ class ValueKind(Protocol):
 
 @frozen
 class Anything:
-    """Any text."""
+    """A config value that may be any text."""
 
     def problem(self, value: str, release: KafkaVersion) -> str | None:
         """Return None."""

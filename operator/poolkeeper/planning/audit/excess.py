@@ -51,7 +51,7 @@ class Excesses(NamedTuple):
         return self[:4]
 
     def plus(self, other: "Excesses") -> "Excesses":
-        """The sum of both."""
+        """The sum of this excess and another."""
         return Excesses(*(a + b for a, b in zip(self, other, strict=True)))
 
 

@@ -57,9 +57,11 @@ class TooFewLiveBrokers:
     live: int
 
     def __str__(self) -> str:
+        verb = "has" if self.topics.total == 1 else "have"
         return (
-            f"{counted(self.topics.total, 'topic')} of up to {self.factor} replicas on"
-            f" {counted(self.live, 'live broker')}: {self.topics}: start brokers again, or add some"
+            f"{counted(self.topics.total, 'topic')} ({self.topics}) {verb}"
+            f" up to {self.factor} replicas, on {counted(self.live, 'live broker')}: start brokers"
+            " again, or add some"
         )
 
 

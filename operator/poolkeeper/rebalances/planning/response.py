@@ -126,7 +126,7 @@ def with_room(sizes: Iterable[int], bytes_max: int) -> list[bool]:
 
 
 def without_room(cluster: str, moves: int, bytes_max: int) -> ClusterResponse:
-    """The part of a cluster whose plan, of that many moves, does not fit into the response."""
+    """The part of a cluster whose plan is too large for the response; `moves`: how many it has."""
     problem = (
         f"its plan of {count(moves, 'move')} is too large: all plans of a Rebalance together may"
         f" have {size(bytes_max)}; put the cluster into another Rebalance, if need be pool by pool"

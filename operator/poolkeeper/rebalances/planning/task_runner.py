@@ -70,7 +70,7 @@ class ClusterResult:
 
     @classmethod
     def of(cls, part: ClusterResponse) -> "ClusterResult":
-        """Pack a part."""
+        """Pack one cluster's part of a response."""
         planned = part.cluster_plan
         body = cluster_plan_text(planned).encode()
         packed = base64.b64encode(gzip.compress(body, compresslevel=1, mtime=0)).decode()

@@ -17,7 +17,7 @@ PARTITIONS_OF_A_MIB = 150
 
 @contextmanager
 def zookeeper(cluster: Cluster) -> Iterator[Callable[[], str]]:
-    """Start a server that is large enough; what it gives returns a new chroot's connect string."""
+    """Start a server for the block; gives a function that returns a new chroot's connect string."""
     partitions = sum(len(topic.partitions) for topic in cluster.topics.values())
     heap = HEAP_MIB + partitions // PARTITIONS_OF_A_MIB
     numbers = count(1)

@@ -192,13 +192,13 @@ class VirtualEvent(Event):
         return super().is_set() or (self._of is not None and self._of.is_set())
 
     def set(self) -> None:
-        """Set both."""
+        """Set this event, and `of` if there is one."""
         super().set()
         if self._of is not None:
             self._of.set()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Let the clock pass until it is set, or that many seconds have passed."""
+        """Advance the virtual clock until the event is set, or by `timeout` at most."""
         assert timeout is not None, "nobody else would ever let the clock pass"
         return self._clock.run_until(self.is_set, timeout * 1000)
 

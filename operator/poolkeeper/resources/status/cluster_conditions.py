@@ -286,7 +286,7 @@ def delay_text(outcome: Outcome) -> str:
 
 
 def run_delay(outcome: Outcome, waits: Iterable[Wait]) -> str:
-    """What moves wait for, by these waits, or else why the run is late; nothing if neither.
+    """A phrase for what moves wait for, or else for why the run is late; empty if neither.
 
     By how much the run is late is told by the KafkaCluster alone: each Topic would be written again
     and again.

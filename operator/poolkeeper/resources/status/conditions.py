@@ -82,7 +82,7 @@ def is_stalled(status: Mapping[str, Any]) -> bool:
 
 
 def ready_before(status: Mapping[str, Any] | None, generation: int) -> ReadyCondition | None:
-    """What a live status says of that generation, to be told again; None if it says nothing."""
+    """The Ready condition of a live status, to be kept; None if it is of another generation."""
     ready = condition_of(status, "Ready")
     if status is None or ready.get("observedGeneration") != generation:
         return None

@@ -23,7 +23,7 @@ def client_options(
     tls: Tls | None,
     find: Callable[[str], object] = importlib.util.find_spec,
 ) -> dict[str, object]:
-    """Return what kazoo's client has to be told.
+    """Return the options of kazoo's client for these credentials.
 
     `find` looks for an installed package. Raises `Unavailable` where one is missing, `Forbidden`
     for credentials that no server could know.

@@ -268,7 +268,7 @@ def node(data: bytes | None, stat: Any) -> Node:
 
 @frozen
 class Form(Generic[Found]):
-    """What is made of answers: of so many in a reply, or of one node's data and stat."""
+    """How answers become values: many of one reply, or the data and stat of one node."""
 
     many: Callable[[Reply, int], list[Found | int]]
     one: Callable[[bytes | None, Any], Found]

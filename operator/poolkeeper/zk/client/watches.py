@@ -53,7 +53,7 @@ class Watches:
                 self._wakers.discard(wake)
 
     def wake(self) -> None:
-        """End all waits."""
+        """End the waits of all threads."""
         with self._lock:
             for waker in self._wakers:
                 waker.set()

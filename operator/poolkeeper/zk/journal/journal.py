@@ -57,7 +57,7 @@ ASKING_ATTEMPTS = 3
 
 @frozen
 class JournalView:
-    """The journal as who looks at it may read it.
+    """What a process that does not hold the journal can read of it.
 
     `damage`: the nodes that cannot be read; what they would say is None.
     """

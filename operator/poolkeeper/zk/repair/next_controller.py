@@ -52,7 +52,7 @@ def epoch(session: Session) -> int:
 
 
 def epoch_in_charge(session: Session, look: Callable[[float], None] = time.sleep) -> int:
-    """Return the epoch of the controller; -1 where controllers fail one after another.
+    """Return the controller's epoch, or -1 where controllers fail one after another.
 
     Of those the one that stays has read what is mended, even if it was elected just before.
     """

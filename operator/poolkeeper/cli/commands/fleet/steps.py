@@ -37,7 +37,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 @frozen
 class FleetWork:
-    """Who does a step, where its tables are, and whether what is there is made again."""
+    """The engine of a step, where its tables are, and whether rows that exist are made again."""
 
     engine: "Engine"
     lake: "Lake"

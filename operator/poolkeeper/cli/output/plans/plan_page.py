@@ -17,7 +17,7 @@ from poolkeeper.report.document import Cell, CellKind, Report, Row, Section
 
 
 class PlanState(Enum):
-    """Which plan it is."""
+    """Where the plan of a page comes from."""
 
     UNDER_WAY = "under way"
     """It is the plan of the recorded run."""

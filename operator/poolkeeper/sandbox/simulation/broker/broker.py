@@ -71,7 +71,7 @@ class SimulatedBroker:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs."""
+        """Whether the broker runs."""
         return self._alive
 
     @property
@@ -81,7 +81,7 @@ class SimulatedBroker:
 
     @property
     def client(self) -> Client:
-        """Its session."""
+        """The broker's session with ZooKeeper."""
         assert self._client is not None, "asked for only while it runs"
         return self._client
 
@@ -291,7 +291,7 @@ class SimulatedBroker:
         self.take_role(tp, ReplicaRole(state, self.roles[tp].replicas))
 
     def hear_stop(self, tp: Tp) -> None:
-        """Delete a replica."""
+        """Stop a replica and delete its log, as the controller asks."""
         self.roles.pop(tp, None)
         self.behind.discard(tp)
         self.disk.delete(tp)

@@ -196,6 +196,11 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
+def join(items: Iterable[object]) -> str:
+    """Write items with commas: 1, 2, 3."""
+    return ", ".join(map(str, items))
+
+
 def named(noun: str, names: Iterable[object]) -> str:
     """Write a noun and names: broker 3, brokers 3, 4."""
     all_ = list(map(str, names))

@@ -51,7 +51,7 @@ from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.schedule.budget import Budget, ScheduledStage
 from poolkeeper.fleet.stages import pipeline, waves
 from poolkeeper.fleet.stages.features.load_features import HistoryOptions
-from poolkeeper.fleet.stages.publishing import PLAN, FleetOutcome, Step, carry_out
+from poolkeeper.fleet.stages.publishing import PLAN, FleetOutcome, Step, make_and_publish
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas, snapshot_file
 from poolkeeper.load.prometheus import BYTES, RATE
@@ -285,7 +285,7 @@ def _budget(folder: Path) -> None:
     def put(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
         return engine.make(Job("put", made, list(range(PLANS)), _same, step.destination(run)))
 
-    carry_out(step, put)
+    make_and_publish(step, put)
     rate = Budget(bytes_per_s=10**9)
     heads("moves/s")
     measured(

@@ -16,7 +16,14 @@ from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.stages import plan
 from poolkeeper.fleet.stages.plan import PlanInput, PlanTask
-from poolkeeper.fleet.stages.publishing import FEATURES, PLAN, SNAPSHOT, TABLES_OF, Step, carry_out
+from poolkeeper.fleet.stages.publishing import (
+    FEATURES,
+    PLAN,
+    SNAPSHOT,
+    TABLES_OF,
+    Step,
+    make_and_publish,
+)
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import cluster_rows, parquet, plan_rows, schemas, table_schema
 from poolkeeper.model.desired import Desired
@@ -170,7 +177,7 @@ def put_rows(lake: Lake, name: str, result: StepResult, day: str = DAY) -> None:
     def put(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
         return engine.make(Job("put", [result], [0], _same, step.destination(run)))
 
-    carry_out(step, put)
+    make_and_publish(step, put)
 
 
 def _same(result: StepResult) -> StepResult:

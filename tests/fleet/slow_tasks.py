@@ -19,7 +19,7 @@ from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
-from poolkeeper.fleet.stages.publishing import SNAPSHOT, Step, carry_out
+from poolkeeper.fleet.stages.publishing import SNAPSHOT, Step, make_and_publish
 from poolkeeper.fleet.storage import parquet, schemas
 
 DAY = "2026-03-01"
@@ -49,7 +49,7 @@ def main(master: str, out: str, conf: str) -> None:
             places = list(range(len(names)))
             return engine.make(Job("slow", list(names), places, perform, step.destination(run)))
 
-        outcome = carry_out(step, make)
+        outcome = make_and_publish(step, make)
     print(len(outcome.lines), len(outcome.failed))
 
 

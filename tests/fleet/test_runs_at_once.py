@@ -13,7 +13,7 @@ from poolkeeper.fleet.lake import entries, manifests, versions
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
-from poolkeeper.fleet.stages.publishing import PLAN, Step, carry_out
+from poolkeeper.fleet.stages.publishing import PLAN, Step, make_and_publish
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.model.desired import Desired
 
@@ -87,11 +87,11 @@ def test_a_run_that_ends_while_another_one_works(lake: Lake) -> None:
         return [ClusterOutcome(name) for name in names]
 
     def slowly(run: StepRun, names: Sequence[str]) -> list[ClusterOutcome]:
-        carry_out(Step(engine, lake, PLAN, DAY, {"b": "2", "both": "2"}), made)
+        make_and_publish(Step(engine, lake, PLAN, DAY, {"b": "2", "both": "2"}), made)
         return made(run, names)
 
-    carry_out(Step(engine, lake, PLAN, DAY, {"old": "0", "both": "0"}), made)
-    carry_out(Step(engine, lake, PLAN, DAY, {"a": "1", "both": "1"}), slowly)
+    make_and_publish(Step(engine, lake, PLAN, DAY, {"old": "0", "both": "0"}), made)
+    make_and_publish(Step(engine, lake, PLAN, DAY, {"a": "1", "both": "1"}), slowly)
     old, quick, slow = ids
     assert runs_of(lake) == {"a": slow, "b": quick, "both": slow, "old": old}
     assert lake.objects.children("runs") == []

@@ -28,7 +28,7 @@ from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.stages import day_clusters, day_report, pipeline
 from poolkeeper.fleet.stages.features.load_features import HistoryOptions
-from poolkeeper.fleet.stages.publishing import TABLES_OF, FleetOutcome, Step, carry_out
+from poolkeeper.fleet.stages.publishing import TABLES_OF, FleetOutcome, Step, make_and_publish
 from poolkeeper.fleet.stages.snapshot import SnapshotTask, files_by_day, input_of_snapshot
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model import snapshots
@@ -201,7 +201,7 @@ def test_a_task_whose_first_attempt_dies_leaves_its_rows_once(
     def make(run: StepRun, names: Sequence[str]) -> Sequence[ClusterOutcome]:
         return spark.make(Job("put", made, [0, 0, 1], die, step.destination(run)))
 
-    assert len(carry_out(step, make).made) == 3
+    assert len(make_and_publish(step, make).made) == 3
     assert (tmp_path / "died").exists()
     for name in "abc":
         assert cases.rows(lake, schemas.REQUESTS, name).num_rows == 3
@@ -242,7 +242,7 @@ def test_rows_of_an_attempt_that_said_nothing_never_come_into_a_table(
         )
 
     monkeypatch.setattr(results, "table_writes", looked_at)
-    assert len(carry_out(step, make).made) == 1
+    assert len(make_and_publish(step, make).made) == 1
     assert mark.exists()
     assert len(left) == 2
     assert cases.rows(lake, schemas.REQUESTS, "a").num_rows == 1

@@ -40,7 +40,7 @@ def topic_name_problem(name: str, version: Version = SUPPORTED) -> str | None:
 
 def collides(a: str, b: str) -> bool:
     """Whether Kafka's metrics could not tell the two apart: `a.b` and `a_b` (and equal names)."""
-    return _metric_name(a) == _metric_name(b)
+    return metric_name(a) == metric_name(b)
 
 
 def collision_problem(name: str, existing: Iterable[str]) -> str | None:
@@ -67,5 +67,6 @@ def ownership_problem(name: str) -> str | None:
     return None
 
 
-def _metric_name(name: str) -> str:
+def metric_name(name: str) -> str:
+    """The topic's name in Kafka's metrics, which cannot tell `.` from `_`."""
     return name.replace(".", "_")

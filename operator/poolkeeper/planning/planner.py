@@ -43,7 +43,7 @@ from poolkeeper.planning.layout.changes import Change
 from poolkeeper.planning.layout.pool_layout import LayOut, Layout, lay_out
 from poolkeeper.planning.placement.initial import ReplicaCounts
 from poolkeeper.planning.problem import awaited_replicas
-from poolkeeper.planning.problem.arrays import BrokerIndex, Rows, brokers_of
+from poolkeeper.planning.problem.arrays import BrokerIndex, Rows, index_brokers
 from poolkeeper.planning.problem.offline_replicas import lost_replicas
 from poolkeeper.planning.problem.partitions import (
     Lists,
@@ -62,7 +62,7 @@ from poolkeeper.planning.problem.pool_rows import repeated_brokers
 from poolkeeper.planning.problem.unseen_brokers import keep_strays, unseen_brokers
 from poolkeeper.planning.proposals import identity, new_partitions, topic_steps
 from poolkeeper.planning.proposals.cool_down import without_goals
-from poolkeeper.planning.proposals.log_dirs import between_log_dirs
+from poolkeeper.planning.proposals.log_dirs import moves_between_log_dirs
 from poolkeeper.planning.proposals.lower_bounds import certificate, combine
 from poolkeeper.planning.proposals.manual_placement import manual_changes
 from poolkeeper.planning.proposals.moves import move_of, moves_of
@@ -138,7 +138,7 @@ def proposal(
     table = options.table or table_of(cluster)
     refuse_long_lists(table)
     scope = plan_scope(desired, cluster, records, prune=options.prune, odd=table.odd)
-    brokers = brokers_of(cluster, desired, records, gone, table.replicas.ids)
+    brokers = index_brokers(cluster, desired, records, gone, table.replicas.ids)
     usable = _usable_brokers(desired, scope, brokers)
     observed = _lists_as_found(cluster, table, brokers)
     configs = ConfigRules.of(desired, cluster)
@@ -165,7 +165,7 @@ def proposal(
     held = _replicas_after(scope, layouts)
     if moves:
         refused = tuple(new_partitions.awaiting_room(scope, counts.after_moves(held), refused))
-    copied, not_copied = between_log_dirs(
+    copied, not_copied = moves_between_log_dirs(
         scope.pools, cluster, given.homes, moving, balance=desired.cluster.balancing.enabled
     )
     configured, not_configured = topic_steps.configs(scope, cluster, records, configs)

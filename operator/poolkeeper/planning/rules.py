@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from poolkeeper.algorithms.names import metric_name
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec, UnmanagedTopics
@@ -307,8 +308,3 @@ def _sizes_mib(topic: Topic) -> Mapping[int, int]:
         p.partition: -(-(usual if p.size_bytes is None else p.size_bytes) // MIB)
         for p in topic.partitions
     }
-
-
-def metric_name(topic: str) -> str:
-    """The name in Kafka's metrics, which cannot tell `.` from `_`."""
-    return topic.replace(".", "_")

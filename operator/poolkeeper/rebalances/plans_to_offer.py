@@ -17,7 +17,7 @@ from poolkeeper.rebalances.rate_shares import (
     RateOffer,
     even_share,
     limits_of,
-    shares,
+    share_rates,
 )
 from poolkeeper.rebalances.records import Record
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan, receivers
@@ -59,7 +59,7 @@ def external_plans(
     )
     limits = limits_of(spec.budget, [part.cluster for part in turn], now_ms)
     claims = [_claim(part, rates[part.cluster]) for part in turn]
-    shared = shares(claims, limits)
+    shared = share_rates(claims, limits)
     why = wait_before_stage(spec, now_ms)
     found = {}
     for part in turn:

@@ -135,7 +135,9 @@ class RateClaim:
     unreachable: bool = False
 
 
-def shares(claims: Sequence[RateClaim], limits: Sequence[RateLimit]) -> Mapping[str, int | None]:
+def share_rates(
+    claims: Sequence[RateClaim], limits: Sequence[RateLimit]
+) -> Mapping[str, int | None]:
     """The rate of each cluster, the first served first: 0: it does not begin yet; `None`: no limit.
 
     `limits` name no other clusters than `claims`.

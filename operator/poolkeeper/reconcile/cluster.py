@@ -41,7 +41,7 @@ from poolkeeper.reconcile.decide.decisions import NeededInput, RunSituation
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.reconcile.observe.gone_brokers import (
     gone_brokers,
-    lost_log_dirs,
+    log_dirs_to_rebuild,
     updated_records,
 )
 from poolkeeper.reconcile.observe.observation import observe_cluster
@@ -183,7 +183,7 @@ def _run_guard(
         if confirmed_plan is not None:
             return run.fingerprint == confirmed_plan.fingerprint and not needs(plan, lost_brokers)
         owned = resolve_conflicts(desired, records)
-        lost = lost_log_dirs(records, desired, context.now_ms())
+        lost = log_dirs_to_rebuild(records, desired, context.now_ms())
         return run.concern == plan_json.concern(
             owned, plan.moves, records.cluster_id, lost_brokers, lost
         )

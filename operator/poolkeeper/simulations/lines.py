@@ -23,7 +23,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.simulations.bounds import ERROR_CHARACTERS_MAX, LINE_BYTES_MAX, PROBLEMS_MAX
 from poolkeeper.simulations.kinds import KINDS
 from poolkeeper.text import size
-from poolkeeper.typed_json import convert, description, error_text
+from poolkeeper.typed_json import convert, description, json_error
 
 _REQUEST = "an object with id, kind and input"
 _ID = "a text or a number"
@@ -103,7 +103,7 @@ def _parsed(line: bytes | None) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
     except json.JSONDecodeError as wrong:
-        raise _no_line(f"is not JSON: {error_text(wrong)}") from None
+        raise _no_line(f"is not JSON: {json_error(wrong)}") from None
     except RecursionError:
         raise _no_line("is nested too deeply") from None
     except ValueError:

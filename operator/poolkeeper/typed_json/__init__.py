@@ -25,7 +25,7 @@ from poolkeeper.typed_json.declared_types import (
     unique,
 )
 from poolkeeper.typed_json.descriptions import description, word
-from poolkeeper.typed_json.plain_values import error_text
+from poolkeeper.typed_json.plain_values import json_error
 from poolkeeper.typed_json.reading import convert, decode, parse
 from poolkeeper.typed_json.type_lookup import look_up
 
@@ -45,7 +45,7 @@ __all__ = [
     "convert",
     "decode",
     "description",
-    "error_text",
+    "json_error",
     "look_up",
     "parse",
     "refuse_twice",

@@ -7,7 +7,7 @@ from typing import Any
 from poolkeeper.errors import InvalidInput, Problem
 
 
-def error_text(wrong: json.JSONDecodeError) -> str:
+def json_error(wrong: json.JSONDecodeError) -> str:
     """What is wrong with a JSON text, and at which character."""
     return (
         f"{wrong.msg.removesuffix(' at').removesuffix(' starting')}, at character {wrong.pos + 1}"
@@ -22,7 +22,7 @@ def parse_plain(
         return json.loads(data, object_pairs_hook=hook)
     except json.JSONDecodeError as wrong:
         message = (
-            f"is not JSON: {error_text(wrong)}" if data.strip() else "is empty (expected JSON)"
+            f"is not JSON: {json_error(wrong)}" if data.strip() else "is empty (expected JSON)"
         )
         raise InvalidInput([Problem(file, wrong.lineno, "", message)]) from None
     except UnicodeDecodeError:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
-from poolkeeper.text import named, size
-from poolkeeper.wording.pieces import are, between_log_dirs, few_of, join
+from poolkeeper.text import join, named, size
+from poolkeeper.wording.pieces import are, between_log_dirs, few_of
 
 _R = WaitReason
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
-from poolkeeper.text import few, listed, named, sizes_of_mib
+from poolkeeper.text import few, join, listed, named, sizes_of_mib
 from poolkeeper.wording.pieces import (
     MIB,
     amount_on_broker,
@@ -12,7 +12,6 @@ from poolkeeper.wording.pieces import (
     counted,
     deletion_taken_back,
     few_of,
-    join,
     lack,
     whole_mib,
 )

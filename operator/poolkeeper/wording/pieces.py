@@ -1,6 +1,6 @@
 """Pieces of sentences: names, numbers and verbs as all sentences show them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from poolkeeper.text import count, few, named, size_of_mib
 
@@ -39,11 +39,6 @@ def are(items: Sequence[object]) -> str:
 def brokers_are(ids: Sequence[int]) -> str:
     """Return brokers and the verb, as "broker 1 is" and "brokers 1, 2 are"."""
     return f"{named('broker', ids)} {are(ids)}"
-
-
-def join(ids: Iterable[int]) -> str:
-    """Return ids with commas."""
-    return ", ".join(map(str, ids))
 
 
 def between_log_dirs(count: int) -> str:

@@ -211,8 +211,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.STAGE_IN_FLIGHT: _stage,
     _R.STAGE_DEADLINE: lambda wait: (
         f"stage {wait.stage} takes longer than spec.execution.stageDeadline: raise"
-        " spec.execution.throttle.rate if that is what limits it, or cancel it with `poolkeeper"
-        " rollback`"
+        " spec.execution.throttle.rate if that is what limits it, or roll back"
     ),
     _R.REQUEST_IGNORED: lambda wait: (
         f"the controller ignored this request {wait.count} times, and gets it again every 10"

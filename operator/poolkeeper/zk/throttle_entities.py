@@ -25,7 +25,7 @@ from poolkeeper.zk.client.operations import (
     Delete,
     Operation,
     SetData,
-    size_bytes,
+    request_bytes_bound,
 )
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import throttle_records
@@ -108,7 +108,7 @@ def rewrite(
                 changed.add(entity)
             if dry or not write_one:
                 continue
-            size = size_bytes(write_one)
+            size = request_bytes_bound(write_one)
             if batch and bytes_ + size > BATCH_BYTES:
                 denied |= _commit(journal, batch)
                 batch, bytes_ = {}, 0
@@ -141,7 +141,7 @@ def unwritable_entities(session: Session, entities: Sequence[E]) -> dict[E, str]
         # A create fails where its parent is missing, and no ACL is looked at any more.
         asked = dict(sorted(tries, key=lambda each: isinstance(each[1][1], Create)))
         while asked:
-            alone = size_bytes([each for _, each in asked.values()]) > BATCH_BYTES
+            alone = request_bytes_bound([each for _, each in asked.values()]) > BATCH_BYTES
             tried = list(asked)[: 1 if alone else len(asked)]
             try:
                 session.commit((*(asked[path][1] for path in tried), _NEVER))

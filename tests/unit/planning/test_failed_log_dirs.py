@@ -18,7 +18,7 @@ from poolkeeper.planning.audit import audit
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.problem.offline_replicas import offline_on
 from poolkeeper.reconcile.observe.gone_brokers import (
-    lost_log_dirs,
+    log_dirs_to_rebuild,
     updated_records,
     with_lost_log_dirs,
 )
@@ -180,7 +180,7 @@ def test_which_directories_count_as_lost(heal, records, lost):
         else BrokerRecord(log_dirs_failed_s=since)
         for id_, since in records.items()
     }
-    assert lost_log_dirs(Records(brokers=found), desired(1, 2, 3, heal=heal), NOW_MS) == lost
+    assert log_dirs_to_rebuild(Records(brokers=found), desired(1, 2, 3, heal=heal), NOW_MS) == lost
 
 
 def test_records_keep_since_when_a_directory_failed_until_its_broker_says_otherwise():

@@ -28,7 +28,7 @@ from poolkeeper.rebalances.rate_shares import (
     RateOffer,
     fleet_rate,
     limits_of,
-    shares,
+    share_rates,
 )
 
 HOUR_MS = 3_600_000
@@ -121,7 +121,9 @@ def test_shares(
     claims: list[RateClaim], limits: list[tuple[int, str]], expected: dict[str, int | None]
 ) -> None:
     names = {claim.cluster for claim in claims}
-    found = shares(claims, [RateLimit(rate, names & frozenset(those)) for rate, those in limits])
+    found = share_rates(
+        claims, [RateLimit(rate, names & frozenset(those)) for rate, those in limits]
+    )
     assert found == expected
 
 
@@ -247,7 +249,7 @@ class Fleet:
         claims = [
             RateClaim(name, self.loops[name].has_begun, self.known[name].may_copy) for name in turn
         ]
-        for name, share in shares(claims, limits_of(BudgetSpec(BUDGET), turn, 0)).items():
+        for name, share in share_rates(claims, limits_of(BudgetSpec(BUDGET), turn, 0)).items():
             self.known[name] = self.known[name].offered(share)
             self.loops[name].told = self.known[name].offers[-1]
 

@@ -29,7 +29,7 @@ from poolkeeper.controller.reporting.plan_keeper import PlanKeeper
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import finalizers, request_annotation
-from poolkeeper.kube.objects.conditions import canonical
+from poolkeeper.kube.objects.conditions import status_bytes
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
@@ -238,7 +238,7 @@ class Reporter:
                 )
         if is_ours:
             return {**statuses_of, cluster.key: status}
-        return {} if canonical(status) == canonical(dict(live)) else {cluster.key: status}
+        return {} if status_bytes(status) == status_bytes(dict(live)) else {cluster.key: status}
 
     def _tell_of_forbidden_finalizers(
         self,

@@ -26,7 +26,7 @@ from poolkeeper.fleet.stages.publishing import (
     SNAPSHOT,
     FleetOutcome,
     Step,
-    carry_out,
+    make_and_publish,
 )
 from poolkeeper.fleet.stages.snapshot import SnapshotTask
 from poolkeeper.fleet.stages.whole_plan import PlanSources
@@ -68,7 +68,7 @@ def snapshot(
         )
         return engine.make(job)
 
-    return carry_out(step, make, lambda entry: entry.is_ok and bool(entry.input))
+    return make_and_publish(step, make, lambda entry: entry.is_ok and bool(entry.input))
 
 
 def features(
@@ -84,7 +84,7 @@ def features(
     history = DayFeatures(engine, lake, day, options, root_of(samples) if samples else "")
     inputs = history.inputs()
     step = Step(engine, lake, FEATURES, day, inputs, again)
-    made = carry_out(step, partial(history.make, step), lambda entry: entry.is_ok)
+    made = make_and_publish(step, partial(history.make, step), lambda entry: entry.is_ok)
     return replace(made, warnings=(*history.damaged_days, *history.unread_files))
 
 
@@ -140,7 +140,7 @@ def plan(
         )
         return engine.make(job)
 
-    return carry_out(step, make)
+    return make_and_publish(step, make)
 
 
 def _slots_of_units(tasks: Sequence[PlanTask], at_most: int) -> list[int]:

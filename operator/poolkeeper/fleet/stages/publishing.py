@@ -109,10 +109,10 @@ Make = Callable[[StepRun, Sequence[str]], Sequence[ClusterOutcome]]
 """Makes these clusters in a run."""
 
 
-def carry_out(
+def make_and_publish(
     step: Step, make: Make, keep: Callable[[ClusterEntry], bool] = lambda entry: True
 ) -> FleetOutcome:
-    """Make what is not there, and publish; `keep`: whether an entry of the same input will do."""
+    """Make the rows that are missing, and publish all; `keep`: whether to keep an entry's rows."""
     before = step.lake.readable(step.name, step.day)
     kept = {} if step.again else _kept(step, before, keep)
     todo = [name for name in step.inputs if name not in kept]
@@ -120,7 +120,7 @@ def carry_out(
     if todo:
         run = step.lake.begin(step.name, step.day, TABLES_OF[step.name])
         outcomes = make(run, todo)
-        made = entries_of(step, run, outcomes)
+        made = entries_of_run(step, run, outcomes)
         step.lake.publish(run, made.values())
         distrust(step.lake, (path for outcome in outcomes for path in outcome.damaged))
     entries = {name: (made.get(name) or kept[name], name in made) for name in step.inputs}
@@ -128,10 +128,10 @@ def carry_out(
     return FleetOutcome(step.name, step.day, tuple(lines))
 
 
-def entries_of(
+def entries_of_run(
     step: Step, run: StepRun, outcomes: Sequence[ClusterOutcome]
 ) -> dict[str, ClusterEntry]:
-    """Entries of what a run made."""
+    """The entries of the rows that a run made."""
     step.lake.touch(run)
     versions = {table.name: str(table.version) for table in TABLES_OF[step.name]}
     return {

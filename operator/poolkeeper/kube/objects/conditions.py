@@ -35,7 +35,7 @@ def _with_transition_time(condition: Status, old: Status | None, now: datetime) 
     return {**condition, "lastTransitionTime": since or timestamp(now)}
 
 
-def canonical(status: Status) -> bytes:
+def status_bytes(status: Status) -> bytes:
     """Return the status as bytes; equal statuses give equal bytes."""
     return jsontext.canonical(_without_empty(status)).encode()
 

@@ -39,7 +39,7 @@ from typing import Any, Protocol
 from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, UndeclaredField
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
-from poolkeeper.kube.objects.conditions import Status, canonical, with_transitions
+from poolkeeper.kube.objects.conditions import Status, status_bytes, with_transitions
 from poolkeeper.kube.objects.rate_limit import LogRateLimit
 from poolkeeper.kube.objects.work_queue import OWN_PAUSE_S, WorkQueue
 from poolkeeper.model.names import API_VERSION
@@ -138,7 +138,7 @@ class StatusWriter:
         `TypeError` or `KeyError` here, not in a thread, for a value that cannot be a status.
         """
         at = self._now()
-        said = canonical(with_transitions(status, live, at))
+        said = status_bytes(with_transitions(status, live, at))
         pending = _PendingStatus(reference, said, live, at)
         held_s = _held_s(reference, status)
         if not self._queue.put(replace(reference, uid=""), pending, delay_s=held_s):
@@ -220,8 +220,8 @@ class StatusWriter:
         reference = pending.reference
         before = self._live_status(reference, pending.live)
         status = with_transitions(json.loads(pending.status), before, pending.at)
-        sent = canonical(status)
-        if before is not None and sent == canonical(before):
+        sent = status_bytes(status)
+        if before is not None and sent == status_bytes(before):
             return
         try:
             answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
@@ -336,4 +336,4 @@ def _replacement(answer: dict[str, Any], status: Status) -> list[dict[str, Any]]
 
 
 def _digest(status: Status) -> bytes:
-    return blake2b(canonical(status), digest_size=16).digest()
+    return blake2b(status_bytes(status), digest_size=16).digest()

@@ -27,7 +27,7 @@ from poolkeeper.planning.audit import fast_path
 from poolkeeper.planning.audit.excess import (
     LAWS,
     Excesses,
-    State,
+    ReplicasByPartition,
     excesses_by_pool,
     live_state,
     partition_excess,
@@ -97,7 +97,10 @@ def refusal(violations: Iterable[Violation]) -> errors.Refused:
 
 
 def worse_pools(
-    rules: Rules, before: State, after: State, forgiven: Iterable[tuple[str, int]] = ()
+    rules: Rules,
+    before: ReplicasByPartition,
+    after: ReplicasByPartition,
+    forgiven: Iterable[tuple[str, int]] = (),
 ) -> Iterator[Violation]:
     """Name the pools that are worse in `after` than in `before`, by their laws in order.
 
@@ -114,7 +117,7 @@ def worse_pools(
         yield from _worse(pool, was[pool].plus(common), becomes[pool].plus(then))
 
 
-def state_after(plan: Plan, before: State) -> dict[tuple[str, int], Replicas]:
+def state_after(plan: Plan, before: ReplicasByPartition) -> dict[tuple[str, int], Replicas]:
     """The state after every move and step of the plan is done."""
     deleted = {step.topic for step in plan.steps if isinstance(step, DeleteTopic)}
     after = {name: replicas for name, replicas in before.items() if name[0] not in deleted}

@@ -32,7 +32,7 @@ from poolkeeper.model.topology import Cluster, Replicas
 from poolkeeper.planning.audit.headroom_excess import headroom_excess
 from poolkeeper.planning.rules import MIB, AuditHome, Rules
 
-State = Mapping[tuple[str, int], Replicas]
+ReplicasByPartition = Mapping[tuple[str, int], Replicas]
 
 
 class Excesses(NamedTuple):
@@ -113,7 +113,7 @@ def _fill(level: int, sizes: Collection[int]) -> int:
     return sum(min(size, level) for size in sizes)
 
 
-def excesses_by_pool(rules: Rules, state: State) -> dict[str, Excesses]:
+def excesses_by_pool(rules: Rules, state: ReplicasByPartition) -> dict[str, Excesses]:
     """The vector of every pool; under "" that of the whole cluster and of unowned topics."""
     totals = {name: [0, 0, 0, 0] for name in ("", *rules.pools)}
     held: Counter[int] = Counter()
@@ -135,7 +135,7 @@ def excesses_by_pool(rules: Rules, state: State) -> dict[str, Excesses]:
 
 
 def excesses(
-    state: State,
+    state: ReplicasByPartition,
     desired: Desired,
     cluster: Cluster,
     gone: Iterable[int] = (),

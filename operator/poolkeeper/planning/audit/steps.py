@@ -14,6 +14,7 @@ from poolkeeper.algorithms.internal_topics import commits_need, config_problem, 
 from poolkeeper.algorithms.names import (
     collision_problem,
     is_internal,
+    metric_name,
     ownership_problem,
     topic_name_problem,
 )
@@ -41,7 +42,7 @@ from poolkeeper.planning.audit.violations import (
     untouchable,
     unusable_targets,
 )
-from poolkeeper.planning.rules import Rules, metric_name
+from poolkeeper.planning.rules import Rules
 from poolkeeper.text import count as counted
 
 Wrong = Iterator[tuple[str, str]]

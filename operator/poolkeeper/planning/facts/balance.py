@@ -6,8 +6,8 @@ from typing import ClassVar
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import GoalKind
-from poolkeeper.planning.facts.phrases import Names, counted, join
-from poolkeeper.text import size
+from poolkeeper.planning.facts.phrases import Names, counted
+from poolkeeper.text import join, size
 
 
 @frozen

@@ -13,11 +13,10 @@ from poolkeeper.planning.facts.phrases import (
     brokers,
     counted,
     failures_text,
-    join,
     needed,
     with_advice,
 )
-from poolkeeper.text import named, size_of_mib, sizes_of_mib
+from poolkeeper.text import join, named, size_of_mib, sizes_of_mib
 
 
 class Quantity(StrEnum):

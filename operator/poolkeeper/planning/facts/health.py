@@ -5,7 +5,8 @@ from typing import ClassVar
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.topology import LaterEpochs
-from poolkeeper.planning.facts.phrases import Names, brokers, counted, join
+from poolkeeper.planning.facts.phrases import Names, brokers, counted
+from poolkeeper.text import join
 
 
 @frozen

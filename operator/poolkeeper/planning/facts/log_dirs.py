@@ -5,8 +5,8 @@ from typing import ClassVar
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.problems import ProblemReason
-from poolkeeper.planning.facts.phrases import Names, join
-from poolkeeper.text import duration
+from poolkeeper.planning.facts.phrases import Names
+from poolkeeper.text import duration, join
 
 
 @frozen

@@ -10,11 +10,10 @@ from poolkeeper.planning.facts.phrases import (
     brokers,
     counted,
     failures_text,
-    join,
     needed,
     with_advice,
 )
-from poolkeeper.text import percent
+from poolkeeper.text import join, percent
 
 
 @frozen

@@ -5,16 +5,11 @@ from collections.abc import Iterable, Sequence
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import FailureDomain, Headroom
 from poolkeeper.text import count as counted
-from poolkeeper.text import more, named
+from poolkeeper.text import join, more, named
 
-__all__ = ["Names", "brokers", "counted", "failures_text", "join", "with_advice"]
+__all__ = ["Names", "brokers", "counted", "failures_text", "with_advice"]
 
 _NAMED_MAX = 5
-
-
-def join(parts: Iterable[object]) -> str:
-    """`1, 2, 3`."""
-    return ", ".join(map(str, parts))
 
 
 def needed(factor: int) -> str:

@@ -12,11 +12,10 @@ from poolkeeper.planning.facts.phrases import (
     Names,
     brokers,
     counted,
-    join,
     needed,
     with_advice,
 )
-from poolkeeper.text import few, named
+from poolkeeper.text import few, join, named
 
 
 @frozen

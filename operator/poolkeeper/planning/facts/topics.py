@@ -8,8 +8,8 @@ from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.versions import KafkaVersion, Version
 from poolkeeper.planning.facts.capacity import Quantity
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.phrases import Names, brokers, join, with_advice
-from poolkeeper.text import cut
+from poolkeeper.planning.facts.phrases import Names, brokers, with_advice
+from poolkeeper.text import cut, join
 
 
 class Unsettled(Enum):

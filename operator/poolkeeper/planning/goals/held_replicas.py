@@ -3,8 +3,8 @@
 A search asks again and again which replicas of a broker may go where, and between two questions
 only one of them moved. So what a broker holds is gathered once, from the lists of all partitions,
 and every move corrects it. Brokers and racks are small integers here, which are compared many at a
-time. What several brokers hold is compared at once (`concatenate`), as each array costs more than
-the few replicas in it.
+time. What several brokers hold is compared at once (`concatenate_replicas`), as each array costs
+more than the few replicas in it.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class ReplicaColumns:
         self.lists, self.racks, self.found = np.split(places, 3)
 
 
-def concatenate(held: Sequence[ReplicaColumns]) -> ReplicaColumns:
+def concatenate_replicas(held: Sequence[ReplicaColumns]) -> ReplicaColumns:
     """The replicas of all these brokers, broker after broker."""
     if len(held) == 1:
         return held[0]

@@ -31,7 +31,7 @@ from poolkeeper.planning.goals.held_replicas import (
     ReplicaPlaces,
     Small,
     any_equal,
-    concatenate,
+    concatenate_replicas,
     count_equal,
 )
 from poolkeeper.planning.goals.replica_swaps import (
@@ -293,7 +293,7 @@ class _Search:
         elif sources[0] == sources[-1]:
             sources = sources[:1]
         held = [self._held(source) for source in sources.tolist()]
-        columns = concatenate(held)
+        columns = concatenate_replicas(held)
         owner = np.repeat(np.arange(len(held)), [len(each.row) for each in held])
         free = columns.there & ~any_equal(columns.lists, targets[:, None])
         self._stay_in_racks(free, columns, sources[owner] if len(held) > 1 else sources, targets)

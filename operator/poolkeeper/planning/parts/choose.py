@@ -56,7 +56,7 @@ def plan_of(plan: Plan, names: Collection[str], free: Iterable[Step] = ()) -> Pl
     at = sorted(index for part in chosen for index in part.moves)
     new_at = {index: number for number, index in enumerate(at)}
     wanted = {index for part in chosen for index in part.steps}
-    steps = in_order([*free, *(plan.steps[index] for index in sorted(wanted))])
+    steps = steps_in_order([*free, *(plan.steps[index] for index in sorted(wanted))])
     step_at = {id(step): number for number, step in enumerate(steps)}
     moves = tuple(plan.moves[index] for index in at)
     parts = tuple(
@@ -78,7 +78,7 @@ def plan_of(plan: Plan, names: Collection[str], free: Iterable[Step] = ()) -> Pl
     )
 
 
-def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+def steps_in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Steps in the order of a plan: by their kinds."""
     return tuple(sorted(steps, key=lambda step: _KINDS.index(type(step))))
 

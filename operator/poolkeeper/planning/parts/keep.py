@@ -33,7 +33,7 @@ from poolkeeper.model.plans import (
 from poolkeeper.model.topology import Cluster, TopicPartition
 from poolkeeper.planning.facts.phrases import Names
 from poolkeeper.planning.facts.pools import AwaitsOwnMoves
-from poolkeeper.planning.parts.choose import in_order, moves_of, plan_of, steps_of
+from poolkeeper.planning.parts.choose import moves_of, plan_of, steps_in_order, steps_of
 from poolkeeper.planning.parts.split import Circumstances, known_parts, with_parts
 from poolkeeper.planning.proposals import reuse
 from poolkeeper.planning.proposals.identity import plan_hash
@@ -111,7 +111,7 @@ def _together(fresh: Plan, rest: Plan, moves: list[Move], copies: list[Step]) ->
     return replace(
         fresh,
         hash=plan_hash(both, steps),
-        steps=in_order(steps),
+        steps=steps_in_order(steps),
         moves=tuple(both),
         stages=(),
         makespan=None,

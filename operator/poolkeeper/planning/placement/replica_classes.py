@@ -136,7 +136,7 @@ def movable_replicas(
     )
 
 
-def in_order(movable: MovableReplicas, by_size: Ints, copied: Ints | None = None) -> Ints:
+def members_in_order(movable: MovableReplicas, by_size: Ints, copied: Ints | None = None) -> Ints:
     """The places of all replicas, class after class; `by_size`: all rows, the smallest first.
 
     `copied`: MiB by replica, of its partition or none; those of a class that copy nothing come
@@ -155,7 +155,7 @@ def in_order(movable: MovableReplicas, by_size: Ints, copied: Ints | None = None
 
 
 def members_of(movable: MovableReplicas, chosen: Bools, order: Ints) -> Members:
-    """The replicas of the chosen classes; `order`: see `in_order`."""
+    """The replicas of the chosen classes; `order`: see `members_in_order`."""
     at = order[np.repeat(chosen, movable.size)]
     start = np.concatenate([[0], np.cumsum(np.where(chosen, movable.size, 0))])
     barred = None if movable.barred is None else take_rows(movable.barred, at)

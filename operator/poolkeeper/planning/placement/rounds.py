@@ -29,7 +29,7 @@ from poolkeeper.planning.placement.giving import copied_mib
 from poolkeeper.planning.placement.open_slots import slot_demands
 from poolkeeper.planning.placement.replica_classes import (
     cells_of,
-    in_order,
+    members_in_order,
     members_of,
     movable_replicas,
 )
@@ -139,7 +139,7 @@ def _round(given: _RoundInput, lists: Ints, target: Band, few: int | None = None
         if cells.merged:
             leave = byte_surplus.replicas_to_leave(aim, lists, held, target)
     copied = None if given.weighed is not None else copied_mib(problem, movable, lists)
-    order = in_order(movable, given.by_size, copied)
+    order = members_in_order(movable, given.by_size, copied)
     class_flow = solve_flow(
         FlowInput(
             problem,

@@ -62,7 +62,7 @@ class BrokerIndex:
         return tuple(tuple(self.ids[row] for row in rows) for rows in lists)
 
 
-def brokers_of(
+def index_brokers(
     cluster: Cluster,
     desired: Desired,
     records: Records,

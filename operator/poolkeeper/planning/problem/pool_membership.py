@@ -23,6 +23,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from poolkeeper.algorithms.internal_topics import is_declarable
+from poolkeeper.algorithms.names import metric_name
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_queries import surely_settled
 from poolkeeper.model.desired import Desired
@@ -375,8 +376,3 @@ def _to_create(
         else:
             to_create.append(spec)
     return tuple(to_create), problems
-
-
-def metric_name(name: str) -> str:
-    """The topic's name in Kafka's metrics, which cannot tell `.` from `_`."""
-    return name.replace(".", "_")

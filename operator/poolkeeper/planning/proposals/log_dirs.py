@@ -66,7 +66,7 @@ class _DirContents:
         return not self.drained and (self.room is None or replica.size <= self.room)
 
 
-def between_log_dirs(
+def moves_between_log_dirs(
     pools: Mapping[str, ResourcePoolSpec],
     cluster: Cluster,
     homes: Mapping[str, TopicHome],

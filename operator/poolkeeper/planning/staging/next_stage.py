@@ -19,7 +19,7 @@ from poolkeeper.model.execution.records import NOTHING_RECORDED, Records
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
 from poolkeeper.model.topology import Cluster, Replicas
-from poolkeeper.planning.audit.excess import LAWS, State, excesses, live_state
+from poolkeeper.planning.audit.excess import LAWS, ReplicasByPartition, excesses, live_state
 from poolkeeper.planning.audit.incremental import lists_leave_worse
 from poolkeeper.planning.rules import Rules
 from poolkeeper.planning.staging.candidates import packer_for
@@ -101,7 +101,7 @@ def _with_live_bytes(move: Move, cluster: Cluster) -> Move:
 
 
 def after_stage(
-    state: State, moves: Sequence[Move], stage: Stage
+    state: ReplicasByPartition, moves: Sequence[Move], stage: Stage
 ) -> dict[tuple[str, int], Replicas]:
     """The state after every entry of the stage is done."""
     done = dict(state)
@@ -129,8 +129,8 @@ def assert_lawful_stage(
 
 
 def assert_lawful(
-    before: State,
-    after: State,
+    before: ReplicasByPartition,
+    after: ReplicasByPartition,
     desired: Desired,
     cluster: Cluster,
     gone: Iterable[int] = (),

@@ -45,7 +45,7 @@ from poolkeeper.reconcile.decide.decisions import (
     StopRun,
     Watch,
 )
-from poolkeeper.reconcile.observe.gone_brokers import lost_log_dirs
+from poolkeeper.reconcile.observe.gone_brokers import log_dirs_to_rebuild
 from poolkeeper.reconcile.observe.observation import Observation
 
 _AT_WORK = (Phase.MOVING, Phase.COPYING)
@@ -71,7 +71,7 @@ def begin_run(
         {broker: each for broker, each in keys.items() if broker not in without},
     )
     document = RunDocument(plan, saved, gates.health(cluster))
-    lost = lost_log_dirs(observed.records, desired, context.now_ms())
+    lost = log_dirs_to_rebuild(observed.records, desired, context.now_ms())
     run = Run(
         plan=plan.hash,
         fingerprint=plan.fingerprint,

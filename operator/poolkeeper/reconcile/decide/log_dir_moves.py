@@ -31,7 +31,7 @@ from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyState,
     copies_of,
     due_copies,
-    waits_of,
+    waits_of_copies,
 )
 from poolkeeper.planning.run_state.throttling import throttles, unlimited_moves
 from poolkeeper.reconcile.decide import throttle_rate
@@ -106,7 +106,7 @@ def _begin(at: RunSituation) -> Decision | NeededInput:
             return CheckThrottles(frozenset())
         if at.view.throttles.unset:
             return EnterPhase(Phase.THROTTLING)
-    return MoveLogDirs(due, waits=(*full, *waits_of(_steps(at), at.view.copies)))
+    return MoveLogDirs(due, waits=(*full, *waits_of_copies(_steps(at), at.view.copies)))
 
 
 def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs | MissingInput:
@@ -119,7 +119,7 @@ def _watch(at: RunSituation, more: tuple[Wait, ...] = ()) -> MoveLogDirs | Missi
     stays = not changing and (throttle is None or throttle.rates is None)
     due = flying and stays and at.now_ms - checked_ms >= CHECK_EVERY_MS
     check = at.document.throttled and due
-    named = waits_of(_steps(at), at.view.copies)
+    named = waits_of_copies(_steps(at), at.view.copies)
     waits = (*named, *more, *(waits_for_throttles(at) if flying else ()))
     return MoveLogDirs(
         waits=tuple(dict.fromkeys(waits)),

@@ -61,7 +61,7 @@ def with_lost_log_dirs(
     cluster: Cluster, records: Records, desired: Desired, now_ms: int
 ) -> Cluster:
     """Return the cluster with the failed log directories that count as lost for good."""
-    lost = lost_log_dirs(records, desired, now_ms)
+    lost = log_dirs_to_rebuild(records, desired, now_ms)
     if not lost:
         return cluster
     brokers = {
@@ -71,7 +71,9 @@ def with_lost_log_dirs(
     return replace(cluster, brokers=brokers)
 
 
-def lost_log_dirs(records: Records, desired: Desired, now_ms: int) -> dict[int, frozenset[str]]:
+def log_dirs_to_rebuild(
+    records: Records, desired: Desired, now_ms: int
+) -> dict[int, frozenset[str]]:
     """Return the log directories whose replicas are to be rebuilt on other brokers, by broker.
 
     There are none before `heal.after`, and none if more than `heal.maxBrokers` brokers are missing

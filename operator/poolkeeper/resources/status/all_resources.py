@@ -16,7 +16,7 @@ from poolkeeper.resources.status.cluster_conditions import delay_text
 from poolkeeper.resources.status.conditions import is_stalled
 from poolkeeper.resources.status.kafka_cluster import cluster_status
 from poolkeeper.resources.status.resource_pool import pool_status
-from poolkeeper.resources.status.status_inputs import StatusInputs, status_inputs_of, work_of
+from poolkeeper.resources.status.status_inputs import StatusInputs, planned_work, status_inputs_of
 from poolkeeper.resources.status.topic.topic_status import topic_status
 
 NOT_YET = Outcome(State.WAITING)
@@ -37,7 +37,7 @@ def statuses(
     found = inputs or status_inputs_of(assembly, observation)
     work = None
     if found.desired is not None and found.observation is not None:
-        work = work_of(found.desired, outcome, found.standings, delay_text(outcome))
+        work = planned_work(found.desired, outcome, found.standings, delay_text(outcome))
 
     pools = {
         key: pool_status(found, work, outcome, each, now_ms)

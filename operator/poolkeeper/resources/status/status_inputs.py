@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from poolkeeper.algorithms.names import metric_name
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution import wait_reasons, waits
@@ -20,7 +21,6 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.diagnosis.health import ClusterHealth, cluster_health
 from poolkeeper.planning.parts.choose import is_free
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest, adoption_requests
-from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_ownership import (
     TopicOwners,
     topic_owners,
@@ -176,8 +176,10 @@ class PlannedWork:
         return self.approval is PlanApproval.WAITING and self.mode is not Mode.PLAN_ONLY
 
 
-def work_of(desired: Desired, outcome: Outcome, standing: Standings, delay: str) -> PlannedWork:
-    """Sort the plans of one pass by topic and by pool."""
+def planned_work(
+    desired: Desired, outcome: Outcome, standing: Standings, delay: str
+) -> PlannedWork:
+    """The work of the run and of the plan of one pass, by topic and by pool."""
     homes = standing.homes
     running = outcome.progress is not None
     latest = outcome.fresh if running else outcome.plan

@@ -9,7 +9,7 @@ manifest may declare.
 
 from collections.abc import Mapping, Sequence
 
-from poolkeeper.algorithms.names import ownership_problem, topic_name_problem
+from poolkeeper.algorithms.names import metric_name, ownership_problem, topic_name_problem
 from poolkeeper.errors import Refused
 from poolkeeper.model.columns.partition_queries import brokers_of, factors_of, numbers_of
 from poolkeeper.model.specs import (
@@ -84,7 +84,7 @@ def _topics(cluster: Cluster, pool: str, namespace: str, version: str | None) ->
     metric_names: dict[str, str] = {}
     for name, topic in sorted(cluster.topics.items()):
         reason = _reason_against(name, cluster)
-        twin = None if reason else metric_names.setdefault(name.replace(".", "_"), name)
+        twin = None if reason else metric_names.setdefault(metric_name(name), name)
         if twin and twin != name:
             reason = f"collides with topic {twin}"
         if reason:

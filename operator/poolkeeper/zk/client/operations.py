@@ -66,7 +66,7 @@ class Delete:
 Operation: TypeAlias = Check | Create | SetData | Delete
 
 
-def size_bytes(operations: Sequence[Operation]) -> int:
+def request_bytes_bound(operations: Sequence[Operation]) -> int:
     """Return an upper bound for the bytes of the transaction's request, its chroot apart."""
     return sum(
         _OVERHEAD_BYTES
@@ -84,7 +84,7 @@ def batches(operations: Iterable[Operation]) -> Iterator[list[Operation]]:
     batch: list[Operation] = []
     size = 0
     for operation in operations:
-        more = size_bytes((operation,))
+        more = request_bytes_bound((operation,))
         if batch and (size + more > BATCH_BYTES or len(batch) == BATCH_OPERATIONS):
             yield batch
             batch, size = [], 0
@@ -101,9 +101,9 @@ def require_bounds(operations: Sequence[Operation]) -> None:
             f"a transaction of {len(operations)} operations is too long "
             f"(expected at most {TRANSACTION_OPERATIONS_MAX})"
         )
-    size = size_bytes(operations)
+    size = request_bytes_bound(operations)
     if size > TRANSACTION_BYTES_MAX:
-        largest = max(operations, key=lambda operation: size_bytes((operation,)))
+        largest = max(operations, key=lambda operation: request_bytes_bound((operation,)))
         raise Refused(
             f"a transaction of {size} bytes is too large (expected at most "
             f"{TRANSACTION_BYTES_MAX}); most of it is {largest.path}"

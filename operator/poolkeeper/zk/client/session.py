@@ -287,7 +287,7 @@ def _written(transaction: Sequence[Operation]) -> str:
 
 def _remark_on_size(failed: KazooException, transaction: Sequence[Operation]) -> str:
     """Name what else may have cost the connection: servers hang up on requests above a limit."""
-    size = operations.size_bytes(transaction)
+    size = operations.request_bytes_bound(transaction)
     if not isinstance(failed, ConnectionLoss) or size < LARGE_BYTES:
         return ""
     return (

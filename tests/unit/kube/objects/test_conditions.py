@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.kube.objects.conditions import canonical, timestamp, with_transitions
+from poolkeeper.kube.objects.conditions import status_bytes, timestamp, with_transitions
 
 EARLY = datetime(2026, 1, 31, 9, tzinfo=UTC)
 LATE = EARLY + timedelta(hours=1)
@@ -92,9 +92,9 @@ def test_each_time_is_that_of_the_last_flip(first, second):
     ],
 )
 def test_equal_to_a_reader(one, other, equal):
-    assert (canonical(one or {}) == canonical(other or {})) is equal
+    assert (status_bytes(one or {}) == status_bytes(other or {})) is equal
 
 
 def test_what_is_no_json_is_an_error():
     with pytest.raises(TypeError):
-        canonical({"drained": {1, 2}})
+        status_bytes({"drained": {1, 2}})

@@ -11,7 +11,7 @@ from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import band
 from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic, topic_bands
 from poolkeeper.planning.goals.topic_targets import target_counts
-from poolkeeper.planning.problem.arrays import brokers_of
+from poolkeeper.planning.problem.arrays import index_brokers
 from poolkeeper.planning.problem.partitions import lists_of, table_of
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_problem import PoolProblem, pool_problem
@@ -25,7 +25,7 @@ def problem_of(brokers: int, topics: list[Lists]) -> PoolProblem:
     seen = cluster(brokers, *topics)
     wanted = desired(seen, GOALS)
     table = table_of(seen)
-    index = brokers_of(seen, wanted, Records(), frozenset(), table.replicas.ids)
+    index = index_brokers(seen, wanted, Records(), frozenset(), table.replicas.ids)
     homes = {name: TopicHome(TopicRole.PLACED, "p") for name in seen.topics}
     (pool,) = wanted.pools
     return pool_problem(pool, homes, lists_of(table, index))

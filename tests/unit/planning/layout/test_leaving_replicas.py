@@ -20,7 +20,7 @@ from poolkeeper.planning.constraints.racks import even_spread, rack_capacity
 from poolkeeper.planning.layout import leaving_replicas
 from poolkeeper.planning.layout.leaving_replicas import KeptTargets, choose_dropped
 from poolkeeper.planning.placement.rounds import replicas_by_broker
-from poolkeeper.planning.problem.arrays import brokers_of
+from poolkeeper.planning.problem.arrays import index_brokers
 from poolkeeper.planning.problem.partitions import lists_of, table_of
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_problem import PoolProblem, pool_problem
@@ -94,7 +94,7 @@ def problem_of(
     specs = [topic_spec(name, "p", replication_factor=factor) for name in names]
     desired = builders.desired(pool, *specs)
     table = table_of(cluster)
-    brokers = brokers_of(cluster, desired, Records(), frozenset(), table.replicas.ids)
+    brokers = index_brokers(cluster, desired, Records(), frozenset(), table.replicas.ids)
     homes = {spec.name: TopicHome(TopicRole.PLACED, "p", spec) for spec in specs}
     return pool_problem(pool, homes, lists_of(table, brokers))
 

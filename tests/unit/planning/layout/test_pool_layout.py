@@ -13,7 +13,7 @@ from poolkeeper.model.specs import (
 )
 from poolkeeper.planning.constraints.capacity import eligible_brokers
 from poolkeeper.planning.layout.pool_layout import Layout, lay_out
-from poolkeeper.planning.problem.arrays import brokers_of
+from poolkeeper.planning.problem.arrays import index_brokers
 from poolkeeper.planning.problem.partitions import lists_of, table_of
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_problem import pool_problem
@@ -30,7 +30,7 @@ def laid_out(
     cluster = builders.cluster((1, 2, 3), topic("t", *lists, size_bytes=size))
     desired = builders.desired(pool)
     table = table_of(cluster)
-    brokers = brokers_of(cluster, desired, Records(), frozenset(), table.replicas.ids)
+    brokers = index_brokers(cluster, desired, Records(), frozenset(), table.replicas.ids)
     on_hold = frozenset({"t"} if hold else ())
     homes = {"t": TopicHome(TopicRole.PLACED, "p")}
     unit = pool_problem(pool, homes, lists_of(table, brokers), hold=on_hold)

@@ -7,7 +7,7 @@ from builders import desired
 from poolkeeper.errors import Refused
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.topology import Cluster, Partition, Topic
-from poolkeeper.planning.problem.arrays import brokers_of
+from poolkeeper.planning.problem.arrays import index_brokers
 from poolkeeper.planning.problem.partitions import lists_of, refuse_long_lists, table_of
 
 SOUND = (Partition(0, (1, 2)), Partition(1, (2, 3, 1)))
@@ -64,7 +64,7 @@ def test_new_partitions_count_nothing_unless_that_would_be_unknown() -> None:
     def fresh(cluster: Cluster, *topics: str) -> list[tuple[int, int]]:
         table = table_of(cluster)
         lists = lists_of(
-            table, brokers_of(cluster, empty, Records(), frozenset(), table.replicas.ids)
+            table, index_brokers(cluster, empty, Records(), frozenset(), table.replicas.ids)
         )
         return [lists.new_partition_load(topic) for topic in topics]
 

@@ -10,7 +10,7 @@ from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import DrainLogDir, Goal, GoalKind, ResourcePoolSpec
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Topic, TopicPartition
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
-from poolkeeper.planning.proposals.log_dirs import between_log_dirs
+from poolkeeper.planning.proposals.log_dirs import moves_between_log_dirs
 
 A, B, C = "/a", "/b", "/c"
 EVEN = Goal(GoalKind.LOG_DIRS, percent=10)
@@ -38,7 +38,9 @@ def cluster(sizes, dirs=(A, B), arriving=None, silent=False) -> Cluster:
 
 
 def planned(pool_, cluster_, moving=(), home=PLACED, balance=True):
-    steps, problems = between_log_dirs({"p": pool_}, cluster_, {"t": home}, moving, balance=balance)
+    steps, problems = moves_between_log_dirs(
+        {"p": pool_}, cluster_, {"t": home}, moving, balance=balance
+    )
     assert all(step.broker == 1 and step.topic == "t" for step in steps)
     assert [step.bytes for step in steps] == [
         cluster_.topics["t"].partitions[step.partition].size_bytes for step in steps
@@ -161,7 +163,7 @@ PLACES = st.lists(st.tuples(st.sampled_from([A, B, C]), st.integers(0, 50)), max
 def test_laws(sizes, drained, even, random):
     pool_ = pool(*sorted(drained), goal=EVEN if even else None)
     before = cluster(sizes, (A, B, C))
-    steps, problems = between_log_dirs({"p": pool_}, before, {"t": PLACED}, ())
+    steps, problems = moves_between_log_dirs({"p": pool_}, before, {"t": PLACED}, ())
     assert problems == ()
     after = [path for path, _ in sizes]
     for step in steps:
@@ -170,14 +172,14 @@ def test_laws(sizes, drained, even, random):
     assert len({step.partition for step in steps}) == len(steps)
     assert not drained & set(after)
     moved = list(zip(after, (mib for _, mib in sizes), strict=True))
-    again, _ = between_log_dirs({"p": pool_}, cluster(moved, (A, B, C)), {"t": PLACED}, ())
+    again, _ = moves_between_log_dirs({"p": pool_}, cluster(moved, (A, B, C)), {"t": PLACED}, ())
     assert again == ()
     if even and not drained:
         assert _spread(moved) <= _spread(sizes)
     shuffled = list(before.topics["t"].partitions)
     random.shuffle(shuffled)
     same = Cluster("c", before.brokers, {"t": Topic("t", tuple(shuffled))})
-    assert between_log_dirs({"p": pool_}, same, {"t": PLACED}, ())[0] == steps
+    assert moves_between_log_dirs({"p": pool_}, same, {"t": PLACED}, ())[0] == steps
 
 
 def _spread(sizes):
@@ -186,5 +188,5 @@ def _spread(sizes):
 
 
 def test_a_step_names_what_it_copies():
-    (step,), _ = between_log_dirs({"p": pool(A)}, cluster([(A, 3)]), {"t": PLACED}, ())
+    (step,), _ = moves_between_log_dirs({"p": pool(A)}, cluster([(A, 3)]), {"t": PLACED}, ())
     assert step == MoveLogDir("t", 0, 1, A, B, 3 * MIB, "log directory /a is drained")

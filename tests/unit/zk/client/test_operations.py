@@ -11,14 +11,14 @@ from poolkeeper.zk.client.operations import (
     Delete,
     SetData,
     batches,
+    request_bytes_bound,
     require_bounds,
-    size_bytes,
 )
 
 
 def test_the_size_counts_paths_bodies_and_an_overhead_each() -> None:
     operations = (Check("/a", 0), Create("/é", b"123"), SetData("/c", b"", 1), Delete("/d", 2))
-    assert size_bytes(operations) == 4 * 64 + (2 + 3 + 2 + 2) + 3
+    assert request_bytes_bound(operations) == 4 * 64 + (2 + 3 + 2 + 2) + 3
 
 
 def test_five_hundred_operations_are_the_most() -> None:
@@ -41,4 +41,4 @@ def test_batches_hold_all_in_order_and_are_bounded(sizes: list[int], small: int)
     assert [operation for batch in found for operation in batch] == wanted
     for batch in found:
         assert 1 <= len(batch) <= BATCH_OPERATIONS
-        assert size_bytes(batch) <= BATCH_BYTES or len(batch) == 1
+        assert request_bytes_bound(batch) <= BATCH_BYTES or len(batch) == 1

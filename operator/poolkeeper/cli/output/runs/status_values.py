@@ -188,7 +188,7 @@ def _run(
     steps = () if document is None else copies_of(document.plan)
     copies = classify_copies(steps, cluster, context.future_bytes)
     if run.phase is Phase.COPYING:
-        waits.extend(log_dir_copies.waits_of(steps, copies))
+        waits.extend(log_dir_copies.waits_of_copies(steps, copies))
     running = journal.stored.running
     waits.extend(left_throttles.changed_throttles(journal.throttles, running, cluster.damaged))
     if journal.holder is None and journal.run_damage is None:

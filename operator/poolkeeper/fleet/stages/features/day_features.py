@@ -22,7 +22,7 @@ from poolkeeper.fleet.stages.features import load_features
 from poolkeeper.fleet.stages.features.feature_rows import METRICS
 from poolkeeper.fleet.stages.features.history_sources import SourceTask
 from poolkeeper.fleet.stages.features.load_features import FeaturesTask, HistoryOptions, HistoryTask
-from poolkeeper.fleet.stages.publishing import SNAPSHOT, Step, entries_of
+from poolkeeper.fleet.stages.publishing import SNAPSHOT, Step, entries_of_run
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.stages.whole_plan import made_in
 from poolkeeper.load.time_series import HistoryWindow
@@ -236,7 +236,7 @@ class DayFeatures:
         ask = partial(load_features.ask, windows=windows, deadline_s=self._options.deadline_s)
         slots = runs([1] * len(todo), 2 * self._engine.slots)
         job = Job(f"samples {self._day}", todo, slots, ask, step.destination(run), threads=8)
-        return entries_of(step, run, self._engine.make(job))
+        return entries_of_run(step, run, self._engine.make(job))
 
     def _sources(self, name: str, kept: ClusterEntry | None) -> Iterator[SourceTask]:
         for file in self._files.get(name, ()):

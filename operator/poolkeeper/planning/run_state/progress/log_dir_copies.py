@@ -155,7 +155,9 @@ def _lacking_room(
     return Wait(full, brokers=(step.broker,), partitions=names, count=free, of=needed)
 
 
-def waits_of(steps: Sequence[MoveLogDir], progress: Sequence[CopyProgress]) -> tuple[Wait, ...]:
+def waits_of_copies(
+    steps: Sequence[MoveLogDir], progress: Sequence[CopyProgress]
+) -> tuple[Wait, ...]:
     """Name the copies in flight, and the brokers and nodes that keep others from going on."""
     by_state: dict[CopyState, list[MoveLogDir]] = {state: [] for state in CopyState}
     for step, p in zip(steps, progress, strict=True):

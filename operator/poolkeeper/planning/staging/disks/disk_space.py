@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from poolkeeper.model.execution.waits import RoomNeed
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.topology import Broker, Replicas
-from poolkeeper.planning.audit.excess import State, live_state
+from poolkeeper.planning.audit.excess import ReplicasByPartition, live_state
 from poolkeeper.planning.rules import MIB, Rules
 from poolkeeper.planning.staging.disks.disk_order import CopyStep
 from poolkeeper.planning.staging.limits import Bounds, Entry
@@ -116,7 +116,7 @@ def _free_log_dirs(broker: Broker, margin_percent: int) -> int | None:
     return free if broker.log_dirs else None
 
 
-def _used_bytes(state: State, sizes: dict[tuple[str, int], int]) -> Counter[int]:
+def _used_bytes(state: ReplicasByPartition, sizes: dict[tuple[str, int], int]) -> Counter[int]:
     used: Counter[int] = Counter()
     for name, replicas in state.items():
         for broker in dict.fromkeys(replicas):  # a broker that the list names twice has one replica

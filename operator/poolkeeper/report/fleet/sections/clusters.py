@@ -59,7 +59,7 @@ def _line(cluster: str, plan_hash: str) -> str:
     return f"kubectl poolkeeper approve --cluster {shlex.quote(cluster)} --plan {plan_hash}"
 
 
-def moment(at: datetime) -> Cell:
+def time_cell(at: datetime) -> Cell:
     """A cell for a time, to the minute."""
     return number(f"{at.astimezone(UTC):%Y-%m-%d %H:%M}", order=at.timestamp())
 
@@ -106,8 +106,12 @@ def _times(
     waves = sorted({bar.wave for bar in turns})
     shown = number(few(waves, _WAVES_SHOWN), order=waves[0])
     if begin.astimezone(UTC).date() == end.astimezone(UTC).date():
-        return moment(begin), number(f"{end.astimezone(UTC):%H:%M}", order=end.timestamp()), shown
-    return moment(begin), moment(end), shown
+        return (
+            time_cell(begin),
+            number(f"{end.astimezone(UTC):%H:%M}", order=end.timestamp()),
+            shown,
+        )
+    return time_cell(begin), time_cell(end), shown
 
 
 def _approval(cluster: ClusterReport) -> Cell:

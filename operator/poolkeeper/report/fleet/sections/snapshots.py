@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from poolkeeper.report.balance import heat
 from poolkeeper.report.document import Cell, Row, Section, Tile, name, number, share, span, table
-from poolkeeper.report.fleet.sections.clusters import moment
+from poolkeeper.report.fleet.sections.clusters import time_cell
 from poolkeeper.report.values import FleetReport, SnapshotReport
 from poolkeeper.text import count, duration
 
@@ -58,7 +58,7 @@ def _row(each: SnapshotReport, made_ms: int) -> Row:
     unknown = _unknown(each)
     return (
         *whose,
-        moment(datetime.fromtimestamp(each.read_ms / 1000, UTC)),
+        time_cell(datetime.fromtimestamp(each.read_ms / 1000, UTC)),
         span(_age_s(each.read_ms, made_ms)),
         number(each.brokers),
         number(each.topics),

@@ -1,6 +1,7 @@
 """Rules about whose a Kafka topic is: of Topics that go, have no right to it, or share its name."""
 
 from poolkeeper import wording
+from poolkeeper.algorithms.names import metric_name
 from poolkeeper.model.desired import Claim
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -8,7 +9,6 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import DeletionPolicy, KafkaClusterSpec, Mode, TopicSpec
 from poolkeeper.planning.problem.adoption_requests import AdoptionRequest
-from poolkeeper.planning.problem.pool_membership import metric_name
 from poolkeeper.planning.problem.topic_ownership import deleted_with
 from poolkeeper.planning.problem.topic_rights import Right, doomed_owner, prefix_of
 from poolkeeper.resources.status.conditions import ReadyCondition, ReadyStatus

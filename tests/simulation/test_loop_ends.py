@@ -10,7 +10,7 @@ import pytest
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops import loop
 from poolkeeper.controller.loops.loop_config import LoopConfig
-from poolkeeper.controller.loops.news import RESYNC_S
+from poolkeeper.controller.loops.wake_ups import RESYNC_S
 from poolkeeper.model.specs import Mode
 from poolkeeper.resources.checks import folder
 from poolkeeper.zk import znodes

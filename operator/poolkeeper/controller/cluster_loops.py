@@ -1,8 +1,8 @@
 """One loop for each declared cluster, as long as this instance leads.
 
 Every change in the resource cache assembles the declared state again, at most once in `COALESCE_S`,
-and less often where that is long, as it is with thousands of Topics (`news.rest_s`). Loops are then
-started, woken or ended to match it. They run only with the Lease:
+and less often where that is long, as it is with thousands of Topics (`wake_ups.rest_s`). Loops are
+then started, woken or ended to match it. They run only with the Lease:
 
 | the Lease is | loops |
 |---|---|
@@ -28,7 +28,7 @@ from threading import Event
 
 from poolkeeper.controller.cluster_loop import ClusterLoop, ConnectorOf
 from poolkeeper.controller.loops.loop import desired_when_leaving, needs_new_connections
-from poolkeeper.controller.loops.news import rest_s
+from poolkeeper.controller.loops.wake_ups import rest_s
 from poolkeeper.controller.removed_definitions import RemovedDefinitions
 from poolkeeper.controller.reporting.reporter import Reporter
 from poolkeeper.controller.resource_cache import ResourceCache

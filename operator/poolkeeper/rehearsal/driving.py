@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from poolkeeper import wording
-from poolkeeper.controller.loops.news import NewsBudget
+from poolkeeper.controller.loops.wake_ups import WakeUpBudget
 from poolkeeper.errors import PoolkeeperError
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
@@ -209,7 +209,7 @@ class Driver(Executor):
         last = () if self.last is None else self.last.waits
         return [self.waited[wait.reason.value] for wait in last]
 
-    def pause(self, session: FakeSession, news: NewsBudget) -> None:
+    def pause(self, session: FakeSession, news: WakeUpBudget) -> None:
         """Let time pass until something happens, for a second at first and then for longer."""
         recorder, clock = self.recorder, self.cluster.clock
         seen = (recorder.news, recorder.arrived)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from poolkeeper.controller.loops.news import WATCHED, NewsBudget
+from poolkeeper.controller.loops.wake_ups import WATCHED, WakeUpBudget
 from poolkeeper.errors import Stale, Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -115,7 +115,7 @@ class Executor:
         session.close()
 
     def _hold(self, session: FakeSession, passes_max: int, lost: set[int]) -> None:
-        now_ms, news = self._now_ms, NewsBudget()
+        now_ms, news = self._now_ms, WakeUpBudget()
         with journal.hold(session, "apply", now_ms(), patience_s=30, lost=lost) as held:
             access = ZooKeeperAccess(held, self.decoded)
             context = PassContext(access, now_ms, self.brokers, self.enrich, plan=self.plan)
@@ -138,7 +138,7 @@ class Executor:
         """Take in what a pass did."""
         self.seen.append(outcome)
 
-    def pause(self, session: FakeSession, news: NewsBudget) -> None:
+    def pause(self, session: FakeSession, news: WakeUpBudget) -> None:
         """Wait as a loop does, for news or the next look."""
         self.cluster.clock.advance(1000 * news.pause_s(self._now_ms() / 1000))
         session.wait(WATCHED, self.pause_s())

@@ -1,7 +1,7 @@
 """The loop of `poolkeeper apply`: passes until a confirmed plan is carried out, or given up.
 
 It holds the journal, runs passes until nothing is left to do, waits between passes for a change
-(`news`), and survives a short ZooKeeper outage.
+(`wake_ups`), and survives a short ZooKeeper outage.
 """
 
 import time
@@ -11,7 +11,6 @@ from threading import Event
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops.audit_notes import note_decisions
 from poolkeeper.controller.loops.broker_link import BrokerLink
-from poolkeeper.controller.loops.news import POLL_S, WATCHED, NewsBudget
 from poolkeeper.controller.loops.open_pass import (
     PATIENCE_S,
     ReachedCluster,
@@ -21,6 +20,7 @@ from poolkeeper.controller.loops.open_pass import (
     with_brokers,
 )
 from poolkeeper.controller.loops.transfer_rate import TransferRate
+from poolkeeper.controller.loops.wake_ups import POLL_S, WATCHED, WakeUpBudget
 from poolkeeper.errors import Forbidden, Stale, Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Outcome, Report, State
@@ -96,7 +96,7 @@ def _drive(
         approved_by_name=frozenset(desired.cluster.approval.plans),
         ends_runs=confirmed_plan is None,
     )
-    pace, news = TransferRate(), NewsBudget()
+    pace, wake_ups = TransferRate(), WakeUpBudget()
     stale_in_a_row = 0
     while True:
         if confirmed_plan is None and not _is_under_way(context, desired):
@@ -117,7 +117,7 @@ def _drive(
         if outcome.state in (State.CONVERGED, State.STOPPED):
             return outcome
         if outcome.state is State.WAITING:
-            Event().wait(news.pause_s(time.monotonic()))
+            Event().wait(wake_ups.pause_s(time.monotonic()))
             session.wait(WATCHED, _pause_s(outcome))
 
 
@@ -132,7 +132,7 @@ def _is_under_way(context: PassContext, desired: Desired) -> bool:
 
 
 def _pause_s(outcome: Outcome) -> float:
-    """The longest wait for news; short while throttles are set: brokers apply them in 0.1 s."""
+    """The longest wait for a wake-up: short while brokers apply throttles, which takes 0.1 s."""
     throttling = outcome.progress is not None and outcome.progress.phase is Phase.THROTTLING
     return POLL_S / 5 if throttling else POLL_S
 

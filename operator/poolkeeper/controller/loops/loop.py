@@ -1,7 +1,7 @@
 """The loop of one cluster of `poolkeeper run`: the same pass for ever.
 
 Every pass works towards whatever is declared at the moment. Between passes the loop waits for a
-change (`news`). Where only plans are allowed it previews, without a single write.
+change (`wake_ups`). Where only plans are allowed it previews, without a single write.
 """
 
 import logging
@@ -11,7 +11,6 @@ from dataclasses import replace
 from poolkeeper.controller.loops import person_requests
 from poolkeeper.controller.loops.broker_link import BrokerLink, EnrichmentCache
 from poolkeeper.controller.loops.loop_config import LoopConfig
-from poolkeeper.controller.loops.news import POLL_S, RESYNC_S, WATCHED, NewsBudget, rest_s
 from poolkeeper.controller.loops.open_pass import (
     PATIENCE_S,
     TakeJournal,
@@ -21,6 +20,7 @@ from poolkeeper.controller.loops.open_pass import (
 )
 from poolkeeper.controller.loops.session_identity import SessionIdentity
 from poolkeeper.controller.loops.session_passes import SessionPasses, runs_that_ended
+from poolkeeper.controller.loops.wake_ups import POLL_S, RESYNC_S, WATCHED, WakeUpBudget, rest_s
 from poolkeeper.errors import (
     HolderActive,
     Internal,
@@ -99,7 +99,7 @@ def _run_previews(config: LoopConfig) -> None:
         enrich = EnrichmentCache(enrich_for(config.connections, link), link)
         view = ZooKeeperView(session)
         context = PreviewContext(view, now_ms, enrich, config.pending, config.planner, config.timed)
-        news = NewsBudget()
+        wake_ups = WakeUpBudget()
         try:
             while not config.stop.is_set() and config.desired().cluster.mode is Mode.PLAN_ONLY:
                 config.beat(PASS_S)
@@ -110,7 +110,7 @@ def _run_previews(config: LoopConfig) -> None:
                 outcome = preview_cluster(context, config.declared())
                 waits = (*outcome.waits, *link.waits())
                 config.report(replace(outcome, waits=waits, history=runs_that_ended(session)))
-                config.stop.wait(news.pause_s(time.monotonic()))
+                config.stop.wait(wake_ups.pause_s(time.monotonic()))
                 config.beat(RESYNC_S + PASS_S)
                 session.wait((*WATCHED, znodes.HOLDER), RESYNC_S, config.wake)
         finally:
@@ -118,7 +118,7 @@ def _run_previews(config: LoopConfig) -> None:
 
 
 def _run_passes(config: LoopConfig) -> None:
-    news = NewsBudget()
+    wake_ups = WakeUpBudget()
     holding = _journal_for_run(config)
     declared = config.desired()
     trail = AuditTrail(config.emit, declared.cluster.name, "run")
@@ -140,11 +140,11 @@ def _run_passes(config: LoopConfig) -> None:
             if passes.failures:
                 _pause_after(config, passes.failures)
             else:
-                _await_news(config, session, news, outcome, began_s)
+                _await_wake_up(config, session, wake_ups, outcome, began_s)
 
 
-def _await_news(
-    config: LoopConfig, session: Session, news: NewsBudget, outcome: Outcome, began_s: float
+def _await_wake_up(
+    config: LoopConfig, session: Session, wake_ups: WakeUpBudget, outcome: Outcome, began_s: float
 ) -> None:
     """Wait until there is something to do after a pass with this outcome."""
     if outcome.progress is None:
@@ -153,7 +153,7 @@ def _await_news(
         return
     waiting = bool(outcome.waits) or _is_external_plan_waiting(outcome)
     busy = outcome.progress is not None or waiting
-    config.stop.wait(news.pause_s(time.monotonic()))
+    config.stop.wait(wake_ups.pause_s(time.monotonic()))
     config.beat(RESYNC_S + PASS_S)
     session.wait((*WATCHED, znodes.APPROVALS), POLL_S if busy else RESYNC_S, config.wake)
 

@@ -67,7 +67,7 @@ class LoopConfig:
         self.wake.set()
 
     def clear_wake(self) -> None:
-        """Clear `wake` before news are looked for; that of an end stays, for there is no other."""
+        """Clear `wake` before the next pass looks at the cluster; a request to end stays set."""
         self.wake.clear()
         if self.stop.is_set():
             self.wake.set()

@@ -1,8 +1,8 @@
-"""News between passes: which znodes end a wait early, and how often.
+"""What wakes a loop between passes: which znodes end a wait early, and how often.
 
 Between passes a loop watches the znodes that show progress (`WATCHED`). It waits at most `POLL_S`
 while a request is in flight, because a replica that joins the ISR changes none of those znodes, and
-at most `RESYNC_S` otherwise. How often a change ends that wait is bounded (`NewsBudget`).
+at most `RESYNC_S` otherwise. How often a change ends that wait is bounded (`WakeUpBudget`).
 
 A pass reads and plans all topics, however few changed. So while thousands of them arrive a loop
 rests after each pass in proportion to its length (`rest_s`): what arrives meanwhile is one pass.
@@ -14,8 +14,8 @@ from poolkeeper.zk import znodes
 
 POLL_S = 1.0
 RESYNC_S = 30.0
-NEWS_AT_ONCE = 20
-NEWS_EVERY_S = 0.2
+WAKE_UPS_AT_ONCE = 20
+WAKE_UP_EVERY_S = 0.2
 REST = 3
 """How long a loop without a run rests after a pass, in lengths of the pass."""
 REST_S_MAX = 2.0
@@ -30,22 +30,22 @@ WATCHED = (
 
 
 @dataclass(slots=True)
-class NewsBudget:
-    """How often news may end a wait: some times at once, and then once every `NEWS_EVERY_S`.
+class WakeUpBudget:
+    """How often a change may end a wait: some times at once, then once every `WAKE_UP_EVERY_S`.
 
-    Controllers that cannot start are elected tens of times a second, and each of them is news. So
-    is each partition that completes.
+    Controllers that cannot start are elected tens of times a second, and each of them is a change.
+    So is each partition that completes.
     """
 
-    left: float = NEWS_AT_ONCE
+    left: float = WAKE_UPS_AT_ONCE
     counted_s: float = 0.0
 
     def pause_s(self, now_s: float) -> float:
         """Count a wait; return how long it lasts whatever happens."""
-        earned = (now_s - self.counted_s) / NEWS_EVERY_S
-        self.left = min(NEWS_AT_ONCE, self.left + earned) - 1
+        earned = (now_s - self.counted_s) / WAKE_UP_EVERY_S
+        self.left = min(WAKE_UPS_AT_ONCE, self.left + earned) - 1
         self.counted_s = now_s
-        return max(0.0, -self.left) * NEWS_EVERY_S
+        return max(0.0, -self.left) * WAKE_UP_EVERY_S
 
 
 def rest_s(pass_s: float) -> float:

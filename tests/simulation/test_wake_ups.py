@@ -3,7 +3,7 @@
 import pytest
 
 from builders import desired, pool_spec, topic_spec
-from poolkeeper.controller.loops.news import NEWS_AT_ONCE, NEWS_EVERY_S
+from poolkeeper.controller.loops.wake_ups import WAKE_UP_EVERY_S, WAKE_UPS_AT_ONCE
 from poolkeeper.model.execution.outcomes import State
 from poolkeeper.model.specs import Mode
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
@@ -33,7 +33,7 @@ def test_controllers_that_cannot_start_do_not_keep_a_loop_busy(kafka: str) -> No
     executor.finish(passes_max=10_000)
     assert cluster.epoch() - epoch > LOOPING_MS / 100, "controllers fail ten times a second"
     waiting = [o for o in executor.seen if o.state is State.WAITING]
-    assert len(waiting) <= NEWS_AT_ONCE + LOOPING_MS / 1000 / NEWS_EVERY_S + 2
+    assert len(waiting) <= WAKE_UPS_AT_ONCE + LOOPING_MS / 1000 / WAKE_UP_EVERY_S + 2
     assert executor.writes < len(waiting), "those that lose against an election included"
     cluster.set("/brokers/topics/poisoned", whole)
     executor.at_rest = converged

@@ -1,13 +1,13 @@
-"""How often news may end a loop's wait: a table of times."""
+"""How often a change may end a loop's wait: a table of times."""
 
 import pytest
 
-from poolkeeper.controller.loops.news import (
-    NEWS_AT_ONCE,
-    NEWS_EVERY_S,
+from poolkeeper.controller.loops.wake_ups import (
     REST,
     REST_S_MAX,
-    NewsBudget,
+    WAKE_UP_EVERY_S,
+    WAKE_UPS_AT_ONCE,
+    WakeUpBudget,
     rest_s,
 )
 
@@ -17,24 +17,26 @@ T = 1_000.0
 @pytest.mark.parametrize(
     ("waits", "between_s", "pause_s"),
     [
-        pytest.param(NEWS_AT_ONCE, 0.0, 0.0, id="some-at-once"),
-        pytest.param(NEWS_AT_ONCE + 1, 0.0, NEWS_EVERY_S, id="then-the-next-waits"),
-        pytest.param(10 * NEWS_AT_ONCE, NEWS_EVERY_S, 0.0, id="as-often-as-that-without-a-pause"),
-        pytest.param(10 * NEWS_AT_ONCE, 30.0, 0.0, id="rarely"),
+        pytest.param(WAKE_UPS_AT_ONCE, 0.0, 0.0, id="some-at-once"),
+        pytest.param(WAKE_UPS_AT_ONCE + 1, 0.0, WAKE_UP_EVERY_S, id="then-the-next-waits"),
+        pytest.param(
+            10 * WAKE_UPS_AT_ONCE, WAKE_UP_EVERY_S, 0.0, id="as-often-as-that-without-a-pause"
+        ),
+        pytest.param(10 * WAKE_UPS_AT_ONCE, 30.0, 0.0, id="rarely"),
     ],
 )
 def test_news_end_a_wait_so_often(waits: int, between_s: float, pause_s: float) -> None:
-    budget = NewsBudget()
+    budget = WakeUpBudget()
     pauses = [budget.pause_s(T + n * between_s) for n in range(waits)]
     assert pauses[-1] == pytest.approx(pause_s)
 
 
 def test_passes_that_news_wake_at_once_are_bounded() -> None:
-    budget, now_s, passes = NewsBudget(), T, 0
+    budget, now_s, passes = WakeUpBudget(), T, 0
     while now_s < T + 60:
         now_s += 0.01 + budget.pause_s(now_s)
         passes += 1
-    assert passes <= NEWS_AT_ONCE + 60 / NEWS_EVERY_S + 1
+    assert passes <= WAKE_UPS_AT_ONCE + 60 / WAKE_UP_EVERY_S + 1
 
 
 @pytest.mark.parametrize(

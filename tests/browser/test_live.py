@@ -9,7 +9,7 @@ import pytest
 
 from browser import looks
 from browser.chromium import Tab
-from poolkeeper.cli.commands.ui import ui_looks
+from poolkeeper.cli.commands.ui import live_pages
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from poolkeeper.ui.registry import LivePages
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def server(folder: Path) -> Iterator[LiveServer]:
-    pages = LivePages(ui_looks.all_pages(ClusterSelection((folder,))))
+    pages = LivePages(live_pages.all_pages(ClusterSelection((folder,))))
     with LiveServer.listening(0, pages) as serving:
         yield serving
 

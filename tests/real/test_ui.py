@@ -12,7 +12,7 @@ from threading import Thread
 import txnlog
 from authors import broker_by_session
 from conditions import until
-from poolkeeper.cli.commands.ui import ui_looks
+from poolkeeper.cli.commands.ui import live_pages
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.controller.loops.drive import drive
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -76,7 +76,7 @@ def page(server: LiveServer, path: str) -> str:
 
 @contextmanager
 def serving(address: ClusterSelection) -> Iterator[LiveServer]:
-    with LiveServer.listening(0, LivePages(ui_looks.all_pages(address))) as server:
+    with LiveServer.listening(0, LivePages(live_pages.all_pages(address))) as server:
         yield server
 
 

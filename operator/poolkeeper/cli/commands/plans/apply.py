@@ -21,7 +21,7 @@ from poolkeeper.cli.commands.plans.apply_result import ApplyResult, emit_documen
 from poolkeeper.cli.commands.plans.operator_approval import ApprovalProgress
 from poolkeeper.cli.commands.plans.plan_output import Beside
 from poolkeeper.cli.input import confirmation, interrupts, options
-from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
+from poolkeeper.cli.input.clusters import cluster_reading, plan_observation, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output import left_alone, left_undone, printing
@@ -141,7 +141,7 @@ def apply(
 def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     with cluster_reading.session(command.target) as session:
         enriching = cluster_reading.ClusterEnricher(command.target)
-        now_ms = looks.now_ms()
+        now_ms = plan_observation.now_ms()
         before = journal.read_status(session)
         if before.run_damage is not None:
             raise DamagedNode(before.run_damage)
@@ -168,7 +168,7 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         if command.reviewed is not None and command.yes:  # the plan in the file has been reviewed
             printing.emit(f"{plan.hash}\n{plan_text.summary(plan)}\n")
         else:
-            waits = () if resumed else looks.live_waits(observed, None, command.desired)
+            waits = () if resumed else plan_observation.live_waits(observed, None, command.desired)
             waits += planning_command.stage_waits(plan, command.desired, observed)
             plan_output.show(plan, command.desired, observed, command.output, Beside(waits=waits))
             printing.emit("")
@@ -260,7 +260,7 @@ def _report_no_changes(
     taken off. Anything else that blocks moves is told and not waited for, with the throttles that
     it keeps in force: there is nothing to move.
     """
-    waits = looks.live_waits(observed, None, command.desired)
+    waits = plan_observation.live_waits(observed, None, command.desired)
     closed = gates.foreign(observed.cluster, ()) or gates.controller(observed.cluster)
     known = requests.known_brokers(observed.cluster, observed.records.brokers)
     stuck = stalls.foreign_stall_of(observed.cluster, known) is not None

@@ -1,7 +1,7 @@
 """The plan that there is of a cluster now: stored by a run or by an operator that asks, or made."""
 
 from poolkeeper.cli.commands.plans import plan as planning
-from poolkeeper.cli.input.clusters import cluster_reading, looks, targets
+from poolkeeper.cli.input.clusters import cluster_reading, plan_observation, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
 from poolkeeper.model.desired import Desired
@@ -37,7 +37,7 @@ def _stored(session: Session) -> tuple[PlanState, Plan] | None:
 
 
 def _made(target: Target, desired: Desired, words: tuple[str, ...], *, forecast: bool) -> PlanSeen:
-    seen = looks.look_at_cluster(target, desired).observed
+    seen = plan_observation.observe_for_plan(target, desired).observed
     seen = adoption.with_approved_adoptions(desired, seen, desired.cluster.approval.plans)
     asked = cluster_reading.config_questions(target)
     made = planning.audited_plan(desired, seen, prune=False, refused=asked, forecast=forecast)

@@ -22,7 +22,12 @@ from poolkeeper.cli.commands.plans.plan_output import (
 )
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import targets, what_if
-from poolkeeper.cli.input.clusters.looks import Look, look_at_cluster, look_at_snapshot, now_ms
+from poolkeeper.cli.input.clusters.plan_observation import (
+    PlanObservation,
+    now_ms,
+    observe_for_plan,
+    observe_snapshot,
+)
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.clusters.what_if import SupposedBrokers, suppose_brokers
 from poolkeeper.cli.input.files import fleet_features
@@ -148,8 +153,8 @@ def _plan(
     left_alone.tell(target.others)
     if snapshot and supposed["groups"]:
         raise click.UsageError("--group is a live group, which a snapshot does not tell of")
-    look = look_at_snapshot(snapshot, desired) if snapshot else look_at_cluster(target, desired)
-    seen = look.observed
+    found = observe_snapshot(snapshot, desired) if snapshot else observe_for_plan(target, desired)
+    seen = found.observed
     if features is not None:
         name = desired.cluster.name
         loaded = fleet_features.with_features(seen.cluster, features, name)
@@ -163,13 +168,13 @@ def _plan(
     made = audited_plan(desired, seen, prune=prune, refused=brokers)
     if not (without or with_brokers):  # what is only supposed needs no mending
         made = with_troubles(made, desired, seen)
-    printing.warn((*look.warnings, *useless, *_without_effect(made, desired, look, seen)))
+    printing.warn((*found.warnings, *useless, *_without_effect(made, desired, found, seen)))
     if snapshot is None and target.bootstrap:
         printing.warn(_unknown_room(made, desired, seen))
-    look = replace(look, waits=(*look.waits, *stage_waits(made, desired, seen)))
+    found = replace(found, waits=(*found.waits, *stage_waits(made, desired, seen)))
     waits_until_ms = _balance_waits(made, desired, seen)
     groups = _groups(made, seen, target, supposed["groups"])
-    beside = Beside(waits_until_ms, look.waits, groups=groups)
+    beside = Beside(waits_until_ms, found.waits, groups=groups)
     if out is not None:
         left = remaining_capacity.remaining_capacities(
             made, desired, seen.cluster, seen.gone, seen.records
@@ -181,16 +186,16 @@ def _plan(
     show(made, desired, seen, output, replace(beside, foretold=foretold))
     if not made.empty or has_more_to_do(seen):
         return CHANGES
-    undone = look.waits or left_undone.of_plan(made) or damage(seen)
+    undone = found.waits or left_undone.of_plan(made) or damage(seen)
     return left_undone.EXIT_CODE if undone else 0
 
 
 def _without_effect(
-    made: Plan, desired: Desired, look: "Look", seen: Observation
+    made: Plan, desired: Desired, found: PlanObservation, seen: Observation
 ) -> tuple[str, ...]:
     """Say which of the declared approvals fit no plan, or lack an approval of what comes before."""
-    asked = look.pending or made
-    approvals = frozenset(desired.cluster.approval.plans) - look.carried_out
+    asked = found.pending or made
+    approvals = frozenset(desired.cluster.approval.plans) - found.carried_out
     if not approvals or made.empty:
         return ()
     unknown = approval.unmatched_approvals(made, approval.unmatched_approvals(asked, approvals))

@@ -12,7 +12,7 @@ import click
 from poolkeeper import output_files
 from poolkeeper.cli.commands.plans import plan as planning
 from poolkeeper.cli.input import options
-from poolkeeper.cli.input.clusters import looks, targets
+from poolkeeper.cli.input.clusters import plan_observation, targets
 from poolkeeper.cli.input.files import other_manifests
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.output_options import OutputOption
@@ -143,12 +143,12 @@ def rehearse(
     assert desired is not None, "this command takes manifests only"
     left_alone.tell(target.others)
     look = (
-        looks.look_at_snapshot(snapshot, desired)
+        plan_observation.observe_snapshot(snapshot, desired)
         if snapshot
-        else looks.look_at_cluster(target, desired)
+        else plan_observation.observe_for_plan(target, desired)
     )
     printing.warn(look.warnings)
-    settings = Settings(Hardware(network, disk), begin_ms=looks.now_ms())
+    settings = Settings(Hardware(network, disk), begin_ms=plan_observation.now_ms())
     subject = subject_of(look.observed.cluster, desired)
     with _zookeeper_of(subject.cluster, real=asked["real_zookeeper"]) as new_zookeeper:
         settings = replace(settings, new_zookeeper=new_zookeeper)

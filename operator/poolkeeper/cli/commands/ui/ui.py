@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poolkeeper import bounded_http
-from poolkeeper.cli.commands.ui import ui_looks
+from poolkeeper.cli.commands.ui import live_pages
 from poolkeeper.cli.input import bounded_files, interrupts, options
 from poolkeeper.cli.input.files import fleet_files
 from poolkeeper.cli.output import printing
@@ -21,7 +21,7 @@ from poolkeeper.ui.registry import FleetFiles, LivePages
 from poolkeeper.ui.server import LiveServer
 
 if TYPE_CHECKING:
-    from poolkeeper.cli.commands.ui.kubernetes_looks import KubernetesResources
+    from poolkeeper.cli.commands.ui.kubernetes_clusters import KubernetesResources
 
 CHECK_S = 0.5
 LOOKS_FOR_CLUSTERS = 20
@@ -94,7 +94,7 @@ def ui(
         return
     _refuse_without_kubernetes(of_pod)
     address = options.address_of(where, **given)
-    site = LivePages(ui_looks.all_pages(address), fleet)
+    site = LivePages(live_pages.all_pages(address), fleet)
     with LiveServer.listening(port or 0, site) as server:
         printing.emit(server.url)
         _until_ended(lambda: None)
@@ -113,7 +113,7 @@ def _until_ended(act: Callable[[], None]) -> None:
 
 def _serve_others(given: dict[str, Any], fleet: FleetFiles | None) -> None:
     """Serve what is declared on a Kubernetes; clusters that come or go change the pages."""
-    from poolkeeper.cli.commands.ui.kubernetes_looks import DeclaredOnKubernetes
+    from poolkeeper.cli.commands.ui.kubernetes_clusters import DeclaredOnKubernetes
 
     listen, token = given["listen"] or LISTEN, _token(given["token_file"])
     bounded_http.parse_listen(listen)
@@ -123,7 +123,7 @@ def _serve_others(given: dict[str, Any], fleet: FleetFiles | None) -> None:
         def site() -> LivePages:
             declared = (DeclaredOnKubernetes(resources, name) for name in shown)
             return LivePages(
-                tuple(ui_looks.cluster_pages(each, each.name) for each in declared), fleet
+                tuple(live_pages.cluster_pages(each, each.name) for each in declared), fleet
             )
 
         with LiveServer.open_to_others(listen, site(), token) as server:
@@ -146,7 +146,7 @@ def _serve_others(given: dict[str, Any], fleet: FleetFiles | None) -> None:
 @contextmanager
 def _resources(given: dict[str, Any]) -> Iterator["KubernetesResources"]:
     # Other commands do not import the client: tens of megabytes.
-    from poolkeeper.cli.commands.ui.kubernetes_looks import KubernetesResources
+    from poolkeeper.cli.commands.ui.kubernetes_clusters import KubernetesResources
     from poolkeeper.kube.client.client import Api
 
     api = Api.connect(deadline_s=DEADLINE_S)

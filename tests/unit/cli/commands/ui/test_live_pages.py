@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import manifests
-from poolkeeper.cli.commands.ui import rehearsal_look, ui_looks
-from poolkeeper.cli.commands.ui.ui_looks import DeclaredInFolder
+from poolkeeper.cli.commands.ui import live_pages, rehearsal_page
+from poolkeeper.cli.commands.ui.live_pages import DeclaredInFolder
 from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.errors import InvalidInput, Refused, Unavailable
 from poolkeeper.ui.registry import LivePages
@@ -35,7 +35,7 @@ def test_the_clusters_that_are_shown(
 ) -> None:
     declare(tmp_path, "alpha", "beta")
     address = ClusterSelection(**{"folders": (tmp_path,), **selection})
-    clusters = ui_looks.all_pages(address)
+    clusters = live_pages.all_pages(address)
     assert [each.name for each in clusters] == expected
     pages = [
         f"/clusters/{expected[0]}/{name}"
@@ -47,10 +47,10 @@ def test_the_clusters_that_are_shown(
 def test_wrong_manifests_are_refused_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "other.yaml").write_text('{"apiVersion": "v1", "kind": "ConfigMap"}')
     with pytest.raises(Refused, match="hold no KafkaCluster"):
-        ui_looks.all_pages(ClusterSelection((tmp_path,)))
+        live_pages.all_pages(ClusterSelection((tmp_path,)))
     (tmp_path / "wrong.yaml").write_text('{"kind": "KafkaCluster"}')
     with pytest.raises(InvalidInput):
-        ui_looks.all_pages(ClusterSelection((tmp_path,)))
+        live_pages.all_pages(ClusterSelection((tmp_path,)))
 
 
 def test_manifests_that_change_are_read_again(tmp_path: Path) -> None:
@@ -71,10 +71,10 @@ def test_manifests_that_change_are_read_again(tmp_path: Path) -> None:
 def refused_by_all(folder: Path) -> None:
     declared = DeclaredInFolder(ClusterSelection((folder,), "main", timeout_s=0.2))
     for look in (
-        ui_looks.StatusLook(declared).look,
-        lambda: ui_looks.history(declared),
-        lambda: ui_looks.plan(declared),
-        lambda: rehearsal_look.look(declared.target(), declared.words),
+        live_pages.StatusLook(declared).look,
+        lambda: live_pages.history(declared),
+        lambda: live_pages.plan(declared),
+        lambda: rehearsal_page.look(declared.target(), declared.words),
     ):
         with pytest.raises(Unavailable):
             look()

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.commands.plans.current_plan import current_plan
-from poolkeeper.cli.commands.ui import rehearsal_look
+from poolkeeper.cli.commands.ui import rehearsal_page
 from poolkeeper.cli.input.clusters import cluster_reading, status_reading, targets
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cli.input.options import ClusterSelection
@@ -127,8 +127,8 @@ def cluster_pages(declared: Declared, name: str) -> LiveCluster:
         Looking(_in_turn(lambda: history(declared))), HISTORY_EVERY_S, f"the history of {whose}"
     )
     rehearsed = SharedLook(
-        Looking(_in_turn(lambda: rehearsal_look.look(declared.target(), declared.words))),
-        rehearsal_look.REHEARSE_EVERY_S,
+        Looking(_in_turn(lambda: rehearsal_page.look(declared.target(), declared.words))),
+        rehearsal_page.REHEARSE_EVERY_S,
         f"the rehearsal of {whose}",
     )
     pages = (
@@ -139,9 +139,9 @@ def cluster_pages(declared: Declared, name: str) -> LiveCluster:
             "rehearsal",
             "Rehearsal",
             rehearsed,
-            rehearsal_look.report,
+            rehearsal_page.report,
             False,
-            round(rehearsal_look.REHEARSE_EVERY_S),
+            round(rehearsal_page.REHEARSE_EVERY_S),
         ),
         LivePage(
             "history",

@@ -1,4 +1,4 @@
-"""What a plan is made for: a live cluster or a snapshot, looked at once. Nothing is written."""
+"""Observes what a plan is made for: a live cluster, or a snapshot. Nothing is written."""
 
 import time
 from dataclasses import replace
@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # what becomes of a run takes long to import, and plans of fi
 
 
 @frozen
-class Look:
-    """What is planned for, what could not be read, and what blocks every move.
+class PlanObservation:
+    """The observation that a plan is made from, what could not be read, and what blocks every move.
 
     `pending`: the plan that an operator asks about. `carried_out`: hashes of plans of earlier runs.
     """
@@ -36,8 +36,8 @@ class Look:
     carried_out: frozenset[str] = frozenset()
 
 
-def look_at_cluster(target: Target, desired: Desired) -> Look:
-    """Read a cluster, what could not be read of it, and what blocks every move now."""
+def observe_for_plan(target: Target, desired: Desired) -> PlanObservation:
+    """Observe a live cluster, with what could not be read and what blocks every move now."""
     from poolkeeper.cli.input.clusters import cluster_reading
     from poolkeeper.reconcile.recorded_run import cancel_waits, damage_waits, recorded_run
     from poolkeeper.zk import znodes
@@ -52,7 +52,9 @@ def look_at_cluster(target: Target, desired: Desired) -> Look:
         seen = observe_cluster(
             view, desired, now_ms(), enriching, running=stored.running, saved=stored.saved
         )
-        look = Look(seen, pending=view.read_pending_plan(), carried_out=view.read_finished_plans())
+        found = PlanObservation(
+            seen, pending=view.read_pending_plan(), carried_out=view.read_finished_plans()
+        )
     recorded, damaged = recorded_run(status.stored, seen.cluster), damage_waits(status.stored)
     waits = (*damaged, *live_waits(seen, recorded, desired))
     # The plan itself names the records, and the waits the run.
@@ -67,12 +69,12 @@ def look_at_cluster(target: Target, desired: Desired) -> Look:
     ]
     warnings = (*map(str, damage), *map(str, seen.reading.notes), *enriching.warnings)
     if recorded is None:
-        return replace(look, warnings=warnings, waits=waits)
+        return replace(found, warnings=warnings, waits=waits)
     # What it has yet to move is planned as if there were no run.
     under_way = f"run {recorded.run.plan} is under way: topics in flight are left out of this plan"
     hindered = cancel_waits(status.stored, seen.cluster, desired, seen.gone, now_ms(), {})
     warnings = (*warnings, f"{under_way}, and what is yet to move is in it")
-    return replace(look, warnings=warnings, waits=(*hindered, *waits))
+    return replace(found, warnings=warnings, waits=(*hindered, *waits))
 
 
 def live_waits(
@@ -95,11 +97,13 @@ def live_waits(
     return (*waits_of(seen, recorded, desired.cluster.execution.remedies), *damaged, *held_up)
 
 
-def look_at_snapshot(file: Path, desired: Desired) -> Look:
+def observe_snapshot(file: Path, desired: Desired) -> PlanObservation:
     """Observe a snapshot; raises Refused for one of another cluster."""
     cluster, warnings = snapshot_files.read_declared(file, desired.cluster)
     records = updated_records(Records(), cluster, desired, now_ms())
-    return Look(Observation(ClusterReading(cluster), cluster, records, frozenset()), warnings)
+    return PlanObservation(
+        Observation(ClusterReading(cluster), cluster, records, frozenset()), warnings
+    )
 
 
 def now_ms() -> int:

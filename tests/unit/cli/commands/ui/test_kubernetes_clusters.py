@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 import manifests
-from poolkeeper.cli.commands.ui.kubernetes_looks import KubernetesResources
+from poolkeeper.cli.commands.ui.kubernetes_clusters import KubernetesResources
 
 
 class Listed:

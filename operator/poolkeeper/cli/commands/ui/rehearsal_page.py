@@ -8,7 +8,7 @@ import shlex
 from functools import partial
 
 from poolkeeper.cli.commands.plans import plan as planning
-from poolkeeper.cli.input.clusters import cluster_reading, looks
+from poolkeeper.cli.input.clusters import cluster_reading, plan_observation
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import StoredRun
@@ -42,14 +42,14 @@ def look(target: Target, words: tuple[str, ...]) -> RehearsalSeen:
         if journal.read_stored_run(session) != StoredRun():
             why = "A run is under way: its page tells how far it is, and how late."
             return RehearsalSeen(target.name, why_not=why)
-    cluster = looks.look_at_cluster(target, desired).observed.cluster
+    cluster = plan_observation.observe_for_plan(target, desired).observed.cluster
     partitions = sum(len(topic.partitions) for topic in cluster.topics.values())
     if partitions > PARTITIONS_MAX:
         line = f"poolkeeper rehearse {shlex.join(words)} --out rehearsal.html"
         why = f"It has {partitions:,} partitions: rehearse it by hand, `{line}`."
         return RehearsalSeen(target.name, why_not=why)
     subject = Subject(cluster, desired, partial(planning.audited_plan, prune=False))
-    found = subject.rehearse(Settings(begin_ms=looks.now_ms()))
+    found = subject.rehearse(Settings(begin_ms=plan_observation.now_ms()))
     if found.plan.empty:
         return RehearsalSeen(target.name, why_not="There is nothing to move.")
     return RehearsalSeen(target.name, Rehearsed(found))

@@ -62,7 +62,7 @@ class Looks:
             if name != "c"
         }
         self.snapshot = replace(whole, topics=rated)
-        self.brokers = RehearsedBrokers(self.cluster, True)
+        self.brokers = RehearsedBrokers(self.cluster, tells_logs=True)
         self.sizes = SnapshotSizes(self.cluster.simulation, self.snapshot)
 
     def compare(self) -> None:

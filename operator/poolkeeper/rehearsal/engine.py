@@ -149,7 +149,7 @@ def _copy(cluster: Cluster, desired: Desired, settings: Settings) -> RehearsedCl
     simulation.transfers.watch = recorder.flowed
     injection.recorder = recorder
     before = {id_: broker.log_dirs or {} for id_, broker in cluster.brokers.items()}
-    brokers = RehearsedBrokers(copy, True, before)
+    brokers = RehearsedBrokers(copy, tells_logs=True, before=before)
     brokers.note_used()
     sizes = SnapshotSizes(simulation, cluster)
     return RehearsedCluster(copy, recorder, brokers, sizes, injection)

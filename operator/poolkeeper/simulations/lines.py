@@ -70,7 +70,7 @@ def answer(line: bytes | None, number: int, kind: str | None = None) -> LineAnsw
         output = _output(kind, given, place, problems, halves=b"\\u" not in (line or b""))
     except Refused as refused:
         return _error(id_, refused)
-    return LineAnswer(_written({"id": id_, "output": output}), False)
+    return LineAnswer(_written({"id": id_, "output": output}), is_error=False)
 
 
 def _output(
@@ -180,7 +180,7 @@ def _error(id_: object, refused: Refused) -> LineAnswer:
     text = "; ".join(map(str, wrong))
     if len(text) > ERROR_CHARACTERS_MAX:
         text = f"{text[: ERROR_CHARACTERS_MAX - 1]}…"
-    return LineAnswer(_written({"id": id_, "error": text}), True)
+    return LineAnswer(_written({"id": id_, "error": text}), is_error=True)
 
 
 def _written(value: Mapping[str, object]) -> bytes:

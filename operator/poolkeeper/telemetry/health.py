@@ -46,11 +46,11 @@ class ProcessHealth:
 
     def ready(self, says: str) -> None:
         """Set the process ready; `says` is its role: "leader", "standby"."""
-        self._say(True, says)
+        self._say(says, ready=True)
 
     def unready(self, why: str) -> None:
         """Set the process not ready; `why` is the reason."""
-        self._say(False, why)
+        self._say(why, ready=False)
 
     def liveness(self) -> ProbeResult:
         """Return the stuck parts, longest silence first; else the number of parts watched."""
@@ -70,8 +70,8 @@ class ProcessHealth:
                 f"{name}: silent for {silence_s:.0f} s, at most {patience_s:.0f} s are expected"
                 for silence_s, name, patience_s in silent
             )
-            return ProbeResult(False, "\n".join(("stuck", *lines)))
-        return ProbeResult(True, f"alive: {len(beats)} watched, none silent for too long")
+            return ProbeResult(good=False, text="\n".join(("stuck", *lines)))
+        return ProbeResult(good=True, text=f"alive: {len(beats)} watched, none silent for too long")
 
     def readiness(self) -> ProbeResult:
         """Return the role in which the process is ready, or why it is not."""
@@ -79,6 +79,6 @@ class ProcessHealth:
             ready, says = self._ready, self._says
         return ProbeResult(ready, f"ready: {says}" if ready else f"not ready: {says}")
 
-    def _say(self, ready: bool, says: str) -> None:
+    def _say(self, says: str, *, ready: bool) -> None:
         with self._lock:
             self._ready, self._says = ready, says

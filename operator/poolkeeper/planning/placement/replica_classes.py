@@ -34,7 +34,8 @@ _WORD = 62
 class Cells:
     """The cells of brokers: broker b is in cell `of[b]`, and each cell lies in one rack.
 
-    `members`: the eligible brokers of each cell.
+    `members`: the eligible brokers of each cell. `fine`: brokers are cells, else racks are.
+    `merged`: whether classes are merged, as the arcs between them would be too many.
     """
 
     of: Ints
@@ -92,12 +93,13 @@ def cells_of(problem: PoolProblem, *, merge: bool = False) -> Cells:
         members = tuple(
             np.array([b] if problem.eligible[b] else [], dtype=np.int64) for b in everyone
         )
-        return Cells(everyone, members, problem.brokers.rack, True)
+        return Cells(everyone, members, problem.brokers.rack, fine=True)
     racks = range(len(problem.brokers.rack_names))
     members = tuple(eligible[problem.brokers.rack[eligible] == rack] for rack in racks)
     arcs = brokers * math.comb(len(members), slots - 1) * len(members)
     merged = merge or arcs > _ARCS_MAX
-    return Cells(problem.brokers.rack, members, np.arange(len(members)), False, merged)
+    racks_of_cells = np.arange(len(members))
+    return Cells(problem.brokers.rack, members, racks_of_cells, fine=False, merged=merged)
 
 
 def movable_replicas(

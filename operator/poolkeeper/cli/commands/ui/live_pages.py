@@ -133,15 +133,19 @@ def cluster_pages(declared: Declared, name: str) -> LiveCluster:
     )
     pages = (
         LivePage("run", "Run", run, run_page.report),
-        LivePage("pools", "Pools", planned, plan_page.pools, False, PLAN_REFRESH_S),
-        LivePage("plan", "Plan", planned, plan_page.report, False, PLAN_REFRESH_S),
+        LivePage(
+            "pools", "Pools", planned, plan_page.pools, in_place=False, refresh_s=PLAN_REFRESH_S
+        ),
+        LivePage(
+            "plan", "Plan", planned, plan_page.report, in_place=False, refresh_s=PLAN_REFRESH_S
+        ),
         LivePage(
             "rehearsal",
             "Rehearsal",
             rehearsed,
             rehearsal_page.report,
-            False,
-            round(rehearsal_page.REHEARSE_EVERY_S),
+            in_place=False,
+            refresh_s=round(rehearsal_page.REHEARSE_EVERY_S),
         ),
         LivePage(
             "history",

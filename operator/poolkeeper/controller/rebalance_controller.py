@@ -143,7 +143,9 @@ class RebalanceController:
     def _entry_of(self, resource: CustomResource) -> RebalanceEntry:
         entry = self._entries.get(resource.uid)
         if entry is None:
-            entry = RebalanceEntry.begun(resource, PlanningTask(resource.name, self.engines))
+            entry = RebalanceEntry.from_resource(
+                resource, PlanningTask(resource.name, self.engines)
+            )
             self._entries[resource.uid] = entry
         return entry
 

@@ -39,7 +39,7 @@ class RebalanceEntry:
     unread: str = ""
 
     @classmethod
-    def begun(cls, resource: CustomResource, planning: PlanningTask) -> "RebalanceEntry":
+    def from_resource(cls, resource: CustomResource, planning: PlanningTask) -> "RebalanceEntry":
         """Begin with the state in a status.
 
         Raises `Refused` if it cannot be read and is still needed.

@@ -96,12 +96,12 @@ class ReleaseCheck:
     def _rights(self) -> CheckResult:
         what = "rights: the operator's account may do what it needs"
         try:
-            missing = [str(right) for right in self.needed() if not self._may(right)]
+            missing = [str(right) for right in self.needed_rights() if not self._may(right)]
         except PoolkeeperError as failed:
             return CheckResult(what, str(failed))
         return CheckResult(what, f"it may not {'; '.join(missing)}" if missing else "")
 
-    def needed(self) -> Sequence[NeededRight]:
+    def needed_rights(self) -> Sequence[NeededRight]:
         """Return the rights without which the operator cannot work."""
         here = self.namespace
         topics = self.watched or ("",)

@@ -67,7 +67,7 @@ class Rules:
         found: dict[str, dict[int, list[TopicSpec]]] = {}
         for spec in self._placeable:
             strength = self._claim(spec.topic, spec.owner)
-            if strength and not self.stranded(spec.topic):
+            if strength and not self.is_stranded(spec.topic):
                 found.setdefault(spec.topic, {}).setdefault(strength, []).append(spec)
         return {topic: tuple(rivals[max(rivals)]) for topic, rivals in found.items()}
 
@@ -106,7 +106,7 @@ class Rules:
         """The Topics whose pool is declared."""
         return tuple(spec for spec in self.desired.topics if spec.pool in self.pools)
 
-    def stranded(self, topic: str) -> bool:
+    def is_stranded(self, topic: str) -> bool:
         """Whether the topic's recorded owner names no pool that is there, or may not be seen."""
         owner = self.owner_of(topic)
         return owner is not None and (owner in self._astray or self._unseen(topic, owner))
@@ -244,7 +244,7 @@ class Rules:
         spec = self.specs.get(topic)
         if self.held_back(topic):
             return AuditHome(None, untouchable="a Topic that names it cannot be acted on")
-        if self.stranded(topic):
+        if self.is_stranded(topic):
             return AuditHome(None, evacuate=True)
         if spec is not None:
             return self._declared_home(spec)

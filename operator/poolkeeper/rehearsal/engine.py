@@ -224,7 +224,7 @@ def _drive(driver: Driver, copy: RehearsedCluster, plan: Plan) -> tuple[End, str
 def _because(driver: Driver, copy: RehearsedCluster, plan: Plan) -> str:
     """Why a run never ends: a network that is too small, else what it waits for."""
     moved = {broker for move in plan.moves for step in move.path for broker in step}
-    overloaded = copy.recorder.overloaded(moved)
+    overloaded = copy.recorder.overloaded_brokers(moved)
     if overloaded:
         worst = max(overloaded, key=lambda id_: overloaded[id_][0] / overloaded[id_][1])
         taken, carries = overloaded[worst]

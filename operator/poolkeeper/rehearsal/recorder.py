@@ -114,8 +114,8 @@ class Recorder:
         """What producers and the followers in sync take of a broker's network."""
         return float(self._busy[0 if way == "in" else 1, self._row[broker]])
 
-    def overloaded(self, brokers: Collection[int]) -> dict[int, tuple[float, float]]:
-        """Those whose network carries less than producers and followers in sync take of it now.
+    def overloaded_brokers(self, brokers: Collection[int]) -> dict[int, tuple[float, float]]:
+        """Brokers whose network carries less than producers and followers in sync take of it now.
 
         Each with the bytes per second that these take, and that it carries.
         """

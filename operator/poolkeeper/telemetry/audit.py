@@ -151,18 +151,18 @@ class AuditTrail:
         An executor that tries again after the trail could not be written ends here, with nothing
         done.
         """
-        self.decided("JournalTaken", f"{self.executor} executes from here on")
+        self.note_decision("JournalTaken", f"{self.executor} executes from here on")
 
     def begins(self) -> None:
         """Note that this command begins, before its first write: without a trail it does none."""
-        self.decided("CommandBegun", f"{self.executor} begins")
+        self.note_decision("CommandBegun", f"{self.executor} begins")
 
     def wrote(self, nodes: Sequence[Fields], *, answered: bool) -> None:
         """Note a transaction; `answered`: whether it is known to be done."""
         result = "Done" if answered else "Unknown"
         self._note("Write", {"result": result, "nodes": list(nodes)})
 
-    def decided(self, action: str, message: str, **details: object) -> None:
+    def note_decision(self, action: str, message: str, **details: object) -> None:
         """Note a decision that was carried out: its kind, its sentence, and its values."""
         told = {key: value for key, value in details.items() if value not in (None, "", 0, ())}
         self._note("Decision", {"action": action, **told, "message": message})

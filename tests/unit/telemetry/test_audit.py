@@ -21,7 +21,7 @@ def test_a_line_says_what_was_done_for_what_and_by_whom(tmp_path: Path) -> None:
     trail.wrote([{"do": "Set", "path": "/poolkeeper/run", "version": 3}], answered=True)
     trail.wrote([], answered=False)
     trail.concern("sha256:cd")
-    trail.decided("DeleteTopic", "topic t deleted", topic="t", broker=None, count=0)
+    trail.note_decision("DeleteTopic", "topic t deleted", topic="t", broker=None, count=0)
     log.close()
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     for line in lines:
@@ -60,7 +60,7 @@ def test_a_file_is_appended_to_and_its_owners_alone(tmp_path: Path) -> None:
 
 def test_without_a_trail_nothing_is_made() -> None:
     trail = AuditTrail()
-    trail.decided("RunBegun", "run begun")
+    trail.note_decision("RunBegun", "run begun")
     assert trail.emit is audit.discard
 
 

@@ -48,7 +48,7 @@ def status(access: UserAccess, cluster: str, output: str) -> None:
     lines = tables.clusters(clusters, shown) if clusters else [NO_CLUSTER]
     for body in clusters:
         if text := readiness(body).message:
-            lines += ["", *shown.folded(f"{body['metadata']['name']}: {text}", 2)]
+            lines += ["", *shown.fold(f"{body['metadata']['name']}: {text}", 2)]
         lines += tables.adoptions(body)
     if pools:
         lines += ["", *tables.pools(pools, shown)]
@@ -122,7 +122,7 @@ def why(access: UserAccess, named: str, output: str) -> None:
         printing.emit_json(explain.as_data(explained))
     else:
         shown = ink.of_output()
-        lines = [line for each in explain.lines(explained) for line in shown.folded(each, 4)]
+        lines = [line for each in explain.lines(explained) for line in shown.fold(each, 4)]
         printing.emit("\n".join(lines))
 
 

@@ -52,7 +52,7 @@ class Ink:
         """A line in the colour of its sign: `+`, `-`, `~`, `→` or `!`."""
         return self._styled(text, _SIGNS[sign])
 
-    def folded(self, text: str, hang: int = 0) -> list[str]:
+    def fold(self, text: str, hang: int = 0) -> list[str]:
         """The text folded to the line width; all lines but the first are indented by `hang`.
 
         A leading indent is kept. Long words (names, lists) are not broken.

@@ -23,7 +23,7 @@ def note_decisions(trail: AuditTrail, outcome: Outcome) -> None:
     if outcome.progress is not None:
         trail.concern(outcome.progress.plan, outcome.progress.stage, trail.approved_by)
     for action in outcome.did:
-        trail.decided(
+        trail.note_decision(
             action.kind.value,
             logs.text_of(action),
             topic=action.topic,

@@ -116,7 +116,7 @@ def enrich_for(connections: ClusterConnections, link: BrokerLink) -> Enrich:
         if link.client is not None:
             found = enrich_cluster(cluster, link.client, BROKERS_S)
             cluster, silent = found.cluster, found.sizes.silent
-        return connections.with_load(silence.marked(cluster, silent))
+        return connections.with_load(silence.mark(cluster, silent))
 
     return enrich
 

@@ -30,8 +30,8 @@ class SilentBrokers:
         before, self._registered = self._registered, frozenset(cluster.brokers)
         return not self._registered <= before
 
-    def marked(self, cluster: Cluster, silent: Collection[int]) -> Cluster:
-        """Return the cluster with those marked that do not answer, and did not for no longer."""
+    def mark(self, cluster: Cluster, silent: Collection[int]) -> Cluster:
+        """Return the cluster, brokers marked that do not answer, unless for too long already."""
         now_s = self._clock()
         before, missed = self._since_s, set(silent) & cluster.brokers.keys()
         self._since_s = {id_: before.get(id_, now_s) for id_ in missed}

@@ -28,10 +28,10 @@ class TransferRate:
 
     def with_rate(self, outcome: Outcome, now_s: float) -> Outcome:
         """Return the outcome with transfer rate and time left filled in."""
-        return replace(outcome, progress=self.rated(outcome.progress, now_s))
+        return replace(outcome, progress=self.measure(outcome.progress, now_s))
 
-    def rated(self, progress: Progress | None, now_s: float) -> Progress | None:
-        """Return the progress with transfer rate and time left; `None` begins a new measurement."""
+    def measure(self, progress: Progress | None, now_s: float) -> Progress | None:
+        """Return the progress with its rate and time left; None begins a new measurement."""
         if progress is None:
             self.steps.clear()
             return None

@@ -60,7 +60,7 @@ class ClusterEntry:
             table_schema.check_version(table, self.versions.get(table.name), found[0].path)
         return found
 
-    def distrusted(self) -> "ClusterEntry":
+    def without_input(self) -> "ClusterEntry":
         """The same entry without its input, so that the next run makes its rows again."""
         return replace(self, input="")
 

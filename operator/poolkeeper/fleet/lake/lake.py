@@ -168,7 +168,7 @@ class Lake:
             return any(file.path in wrong for file in entry.files)
 
         def distrusted(before: Mapping[str, ClusterEntry]) -> dict[str, ClusterEntry]:
-            return {name: e.distrusted() if hit(e) else e for name, e in before.items()}
+            return {name: e.without_input() if hit(e) else e for name, e in before.items()}
 
         try:
             found = self.current(step, day)

@@ -275,7 +275,7 @@ def _wrong_deletion(rules: Rules, step: DeleteTopic, records: Records) -> Wrong:
         yield "untouched", foreign_move(rules, step.topic)
     if not _says_delete(rules, step.topic, records.topics.get(step.topic)):
         yield "deletion", "its ownership record does not say Delete"
-    kept = rules.held_back(step.topic) or rules.stranded(step.topic)
+    kept = rules.held_back(step.topic) or rules.is_stranded(step.topic)
     if step.topic in rules.specs or kept:
         yield "deletion", "a Topic declares it"
     if topic and topic.is_another(step.topic_id):

@@ -31,8 +31,8 @@ class Quantity(StrEnum):
             size_of_mib(count) if self is Quantity.MIB else counted(count, "replica", grouped=False)
         )
 
-    def beside(self, count: int, other: int) -> tuple[str, str]:
-        """Two amounts that are told apart: `3 replicas` and `2`, `24 GiB` and `16 GiB`."""
+    def two_amounts(self, count: int, other: int) -> tuple[str, str]:
+        """Two amounts as texts that differ: `3 replicas` and `2`, `24 GiB` and `16 GiB`."""
         if self is Quantity.MIB:
             first, second = sizes_of_mib(count, other)
             return first, second
@@ -123,7 +123,7 @@ class CapacityConflict:
 
     def __str__(self) -> str:
         if self.headroom is None:
-            wanted, room = self.quantity.beside(self.wanted, self.room)
+            wanted, room = self.quantity.two_amounts(self.wanted, self.room)
             said = f"{self.place} must hold {wanted} and may hold {room}"
         else:
             said = str(HeadroomExceeded(self.quantity, self.wanted, self.room, self.headroom))
@@ -143,7 +143,7 @@ class HeadroomExceeded:
     headroom: Headroom
 
     def __str__(self) -> str:
-        held, room = self.quantity.beside(self.held, self.room)
+        held, room = self.quantity.two_amounts(self.held, self.room)
         fit = "fits" if self.room == 1 else "fit"
         return f"holds {held}; {room} {fit} with {failures_text(self.headroom)}"
 
@@ -192,7 +192,7 @@ class BrokerOverfull:
     left: Names
 
     def __str__(self) -> str:
-        held, room = self.quantity.beside(self.held, self.room)
+        held, room = self.quantity.two_amounts(self.held, self.room)
         said = f"broker {self.broker} holds {held}, it may hold {room}"
         if not self.came:
             return said

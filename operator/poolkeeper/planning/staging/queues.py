@@ -198,7 +198,7 @@ class Backlog:
         """Count what joined the stage since this was done last out of what is left to carry."""
         if not room.uncounted:
             return
-        rows, bytes_of, replicas_of = room.joined()
+        rows, bytes_of, replicas_of = room.take_joined()
         carried, into, urgency = self.table.bytes, self.table.into, self.table.urgency
         self.topics.take(rows)
         self.all.bytes_of = list(map(sub, self.all.bytes_of, bytes_of))

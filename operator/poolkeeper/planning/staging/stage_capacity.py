@@ -147,11 +147,11 @@ class StageCapacity:
 
     @property
     def uncounted(self) -> bool:
-        """Whether steps joined since `joined` was asked last."""
+        """Whether steps joined since the last call of `take_joined`."""
         return len(self.taken) > self._counted[0]
 
-    def joined(self) -> tuple[list[int], list[int], list[int]]:
-        """The steps that joined since this was asked last; by side their bytes and replicas."""
+    def take_joined(self) -> tuple[list[int], list[int], list[int]]:
+        """Take the steps that joined since the last call; by side their bytes and replicas."""
         count, held, replicas = self._counted
         self._counted = len(self.taken), self.held.copy(), self.replicas.copy()
         bytes_of = list(map(sub, self.held, held))

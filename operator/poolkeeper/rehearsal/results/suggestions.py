@@ -28,8 +28,8 @@ class Margins:
     network_most: float | None = None
     free_least: float | None = None
 
-    def missed(self, run: Rehearsal) -> Iterator[str]:
-        """Say what a run does not keep."""
+    def missed_by(self, run: Rehearsal) -> Iterator[str]:
+        """The margins that a run does not keep, as sentences."""
         if run.end is not End.FINISHED:
             yield f"it does not end: {run.reason}"
         if run.own_below_min_isr:
@@ -88,7 +88,7 @@ def search(subject: Subject, settings: Settings, margins: Margins) -> Suggestion
         found = attempt(_throttled(base, rate))
         if found.run.plan.empty:
             return Suggestion(None, (), tried)
-        misses = tuple(margins.missed(found.run))
+        misses = tuple(margins.missed_by(found.run))
         if not misses:
             best = found
             break
@@ -96,7 +96,7 @@ def search(subject: Subject, settings: Settings, margins: Margins) -> Suggestion
         return Suggestion(None, misses, tried)
     for factor in FACTORS:
         found = attempt(_wider(best.execution, factor))
-        if tuple(margins.missed(found.run)) or found.run.seconds >= best.run.seconds:
+        if tuple(margins.missed_by(found.run)) or found.run.seconds >= best.run.seconds:
             break
         best = found
     return Suggestion(best, (), tried)

@@ -14,7 +14,7 @@ class Looks:
 
     def marked(self, live: Cluster, *silent: int, after_s: float = 0.0) -> list[int]:
         self.now_s += after_s
-        found = self.silence.marked(live, silent)
+        found = self.silence.mark(live, silent)
         return [broker.id for broker in found.brokers.values() if broker.silent]
 
 
@@ -37,7 +37,7 @@ def test_who_answered_or_was_gone_is_waited_for_again() -> None:
 
 def test_who_answers_is_not_marked() -> None:
     looks, live = Looks(), cluster((1, 2))
-    assert looks.silence.marked(live, ()) is live
+    assert looks.silence.mark(live, ()) is live
 
 
 def test_a_broker_that_comes_is_new_once() -> None:

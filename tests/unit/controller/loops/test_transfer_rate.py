@@ -55,8 +55,8 @@ def test_a_rate(samples, rate, left_s, still_s):
 def test_what_was_given_up_takes_no_time(given_up, left_s):
     rate = TransferRate()
     begun = replace(MOVING, bytes_given_up=given_up)
-    rate.rated(begun, 0)
-    found = rate.rated(replace(begun, bytes_done=100), 10)
+    rate.measure(begun, 0)
+    found = rate.measure(replace(begun, bytes_done=100), 10)
     assert found is not None
     assert found.seconds_left == left_s
 
@@ -86,14 +86,14 @@ def test_a_closed_window_is_no_part_of_the_rate(before):
     rate = TransferRate()
     done = before[-1][1]
     for now_s, each in before:
-        rate.rated(replace(MOVING, bytes_done=each), now_s)
+        rate.measure(replace(MOVING, bytes_done=each), now_s)
     for now_s in range(60, 660, 5):
-        rate.rated(replace(MOVING, bytes_done=done, moves_in_flight=0), now_s)
-    requested = rate.rated(replace(MOVING, bytes_done=done), 660)
+        rate.measure(replace(MOVING, bytes_done=done, moves_in_flight=0), now_s)
+    requested = rate.measure(replace(MOVING, bytes_done=done), 660)
     assert requested is not None
     assert (requested.seconds_left, requested.still_s) == (None, None)
-    rate.rated(replace(MOVING, bytes_done=done + 50), 665)
-    found = rate.rated(replace(MOVING, bytes_done=done + 100), 670)
+    rate.measure(replace(MOVING, bytes_done=done + 50), 665)
+    found = rate.measure(replace(MOVING, bytes_done=done + 100), 670)
     assert found is not None
     assert found.rate_bytes_per_s is not None
     assert 6 < found.rate_bytes_per_s <= 10

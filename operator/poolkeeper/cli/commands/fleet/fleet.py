@@ -50,7 +50,7 @@ class _FleetCommand:
     output: str
 
     @contextmanager
-    def begun(self, folders: Sequence[Path] = ()) -> Iterator[steps.FleetWork]:
+    def begin(self, folders: Sequence[Path] = ()) -> Iterator[steps.FleetWork]:
         """Who does it, for the time of the block; Spark starts when it is needed.
 
         Raises `Refused` where tables would lie among the manifests of these folders.
@@ -194,7 +194,7 @@ def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> 
     """Read every declared cluster; one that cannot be read is a row with its reason."""
     declared = steps.load_manifests(folders)
     options = steps.ReadingOptions(**reading)
-    with work.begun(folders) as begun:
+    with work.begin(folders) as begun:
         read = steps.snapshot(begun, work.day, declared, options)
     return outcomes.print_outcomes(work.output, read)
 
@@ -204,7 +204,7 @@ def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> 
 @_working
 def features(work: _FleetCommand, **loading: Any) -> int:
     """Make load features: percentiles, growth and days to full, from the history of loads."""
-    with work.begun() as begun:
+    with work.begin() as begun:
         made = steps.features(begun, work.latest(begun.lake), **loading)
     return outcomes.print_outcomes(work.output, [made])
 
@@ -218,7 +218,7 @@ def plan(work: _FleetCommand, folders: tuple[Path, ...]) -> int:
     With -f, what is declared now counts; else what was when the snapshots were made.
     """
     declared = steps.load_manifests(folders)
-    with work.begun(folders) as begun:
+    with work.begin(folders) as begun:
         steps.write_manifests(begun.lake, declared)
         made = steps.plan(begun, work.latest(begun.lake), declared.refused)
     return outcomes.print_outcomes(work.output, [made])
@@ -242,7 +242,7 @@ def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> int:
     allowed = waves.fleet_budget(waves.BudgetOptions(**wanted))
     declared = steps.load_manifests(folders)
     options = steps.ReadingOptions(**given)
-    with work.begun(folders) as begun:
+    with work.begin(folders) as begun:
         read = steps.snapshot(begun, work.day, declared, options)
         day = read[-1].day
         loaded = steps.features(begun, day, **loading)
@@ -281,7 +281,7 @@ def budget(work: _FleetCommand, **wanted: Any) -> int:
     this budget, or it cannot be read.
     """
     allowed = waves.fleet_budget(waves.BudgetOptions(**wanted))
-    with work.begun() as begun:
+    with work.begin() as begun:
         day = work.latest(begun.lake)
         waves.warn_of_sites(begun.lake, day, allowed.sites)
         made = waves.budget(begun.lake, begun.storage, day, allowed)
@@ -299,7 +299,7 @@ def report(work: _FleetCommand, sites: Sequence[str], until: datetime | None, pa
     """
     site_of = waves.sites_of(sites)
     shown = waves.report_options(until, pages)
-    with work.begun() as begun:
+    with work.begin() as begun:
         day = work.latest(begun.lake)
         waves.warn_of_sites(begun.lake, day, site_of)
         made = waves.report(begun, day, site_of, shown)
@@ -327,7 +327,7 @@ def show(work: _FleetCommand, cluster: str, file: Path | None) -> int:
 
     Exit code 4: without its stages and parts, as what it was made from has changed or is damaged.
     """
-    with work.begun() as begun:
+    with work.begin() as begun:
         day = work.latest(begun.lake)
         plan = tables.plan_of(begun.lake, begun.storage, day, cluster)
     return tables.show(plan, file, work.output)
@@ -347,7 +347,7 @@ def forget(work: _FleetCommand, clusters: tuple[str, ...]) -> None:
     A cluster that is still in the manifests is declared again by the next run. With --day, only the
     rows of that day are forgotten.
     """
-    with work.begun() as begun:
+    with work.begin() as begun:
         tables.forget(begun.lake, clusters, work.day, work.output)
 
 
@@ -367,7 +367,7 @@ def ddl(work: _FleetCommand, engine: str) -> None:
     """
     if work.day:
         raise click.UsageError("--day: views have the rows of all days (expected: where day = …)")
-    with work.begun() as begun:
+    with work.begin() as begun:
         tables.ddl(begun.lake, engine, work.output)
 
 

@@ -43,7 +43,7 @@ def show(shown: "ShownPlan", file: Path | None, output: str) -> int:
         printing.emit(_sentence(plan))
         told = map(left_undone.sentence, left_undone.of_problems(plan.problems))
         for problem in cut(told, PROBLEMS_MAX):
-            printing.emit("\n".join(ink.of_output().folded(f"  • {problem}", 4)))
+            printing.emit("\n".join(ink.of_output().fold(f"  • {problem}", 4)))
         if not plan.empty:
             printing.emit(f"to carry it out: {_how(plan, file)}")
     if not shown.without:

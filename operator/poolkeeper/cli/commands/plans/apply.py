@@ -299,7 +299,7 @@ def _hand_over(command: ApplyOptions, plan: Plan, holder: Holder, check: interru
     if found is ApprovalProgress.OPERATOR_GONE:
         printing.warn([f"{holder} is gone: the plan is carried out here"])
         return _drive(command, plan, check)
-    trail.decided("ApprovalHandedOver", f"approved, to be executed by {holder}")
+    trail.note_decision("ApprovalHandedOver", f"approved, to be executed by {holder}")
     begun = found is ApprovalProgress.BEGUN
     if command.output == printing.JSON:
         document = {"plan": plan.hash, "state": "handed over", "holder": str(holder)}

@@ -83,7 +83,7 @@ def _request(address: ClusterSelection, request: StopRequest, output: str, emit:
         is_lost = never_was and session.exists(znodes.RECORD_OF_REQUEST)
     request = request.added_to(before.stop)
     if run is not None:
-        trail.decided("StopRequested", _sentence(run, holder, request, migrating=migrating))
+        trail.note_decision("StopRequested", _sentence(run, holder, request, migrating=migrating))
     if output == printing.JSON:
         printing.emit_json(
             {"plan": run.plan if run else None, "holder": str(holder) if holder else None}

@@ -53,8 +53,8 @@ def _head(sign: str, text: str, why: str, ink: Ink) -> list[str]:
     reason = f"  # {why}" if why else ""
     if len(head) + len(reason) <= ink.width:
         return [ink.sign(sign, head) + reason]
-    return [ink.sign(sign, line) for line in ink.folded(head, 6)] + (
-        ink.folded(f"      # {why}", 8) if why else []
+    return [ink.sign(sign, line) for line in ink.fold(head, 6)] + (
+        ink.fold(f"      # {why}", 8) if why else []
     )
 
 
@@ -63,7 +63,7 @@ def _creation_lines(step: CreateTopic, ink: Ink) -> list[str]:
     lines = _head("+", f"topic {step.topic}: {what}", step.reason, ink)
     lines += _assignment_lines(step.replicas, 0, ink)
     for key, value in sorted(step.config.items()):
-        lines += ink.folded(f"      {key} = {_quoted(value)}", 10)
+        lines += ink.fold(f"      {key} = {_quoted(value)}", 10)
     return lines
 
 
@@ -80,7 +80,7 @@ def _assignment_lines(lists: Sequence[Replicas], first: int, ink: Ink) -> list[s
     ]
     left = len(lists) - _LISTED_MAX
     shown += [f"… {left} more"] if left > 0 else []
-    return ink.folded(f"      replicas {' · '.join(shown)}", 15)
+    return ink.fold(f"      replicas {' · '.join(shown)}", 15)
 
 
 def _config_lines(step: SetConfig, cluster: Cluster, ink: Ink) -> list[str]:
@@ -92,9 +92,9 @@ def _config_lines(step: SetConfig, cluster: Cluster, ink: Ink) -> list[str]:
     for key in sorted({*step.set, *step.unset}):
         before = _quoted(old[key]) if key in old else "(default)"
         after = _quoted(step.set[key]) if key in step.set else "(default)"
-        lines += ink.folded(f"      {key}: {before} → {after}", 10)
+        lines += ink.fold(f"      {key}: {before} → {after}", 10)
     for effect in step.destructive:
-        lines += [ink.sign("!", line) for line in ink.folded(f"    ! {effect}", 6)]
+        lines += [ink.sign("!", line) for line in ink.fold(f"    ! {effect}", 6)]
     return lines
 
 
@@ -126,7 +126,7 @@ def _move_lines(topic: str, moves: Sequence[Move], ink: Ink) -> list[str]:
         for move in group[:_MOVES_MAX]:
             path = " → ".join(map(_ids, move.path))
             line = f"      {move.partition:>{digits}}: {path}{_difference(move)}"
-            lines += ink.folded(line, 8 + digits)
+            lines += ink.fold(line, 8 + digits)
         if rest := more(len(group) - _MOVES_MAX):
             lines.append(f"      … {rest}; --output json shows all")
     return lines
@@ -146,13 +146,13 @@ def reason_lines(moves: Sequence[Move], ink: Ink) -> list[str]:
         for move in group[:_EXAMPLES_MAX]:
             path = " → ".join(map(_ids, move.path))
             line = f"      {move.topic}-{move.partition}: {path}{_difference(move)}"
-            lines += ink.folded(line, 8)
+            lines += ink.fold(line, 8)
         if left := more(len(group) - _EXAMPLES_MAX):
             lines.append(f"      … {left}")
     rest = [move for _, group in ordered[_REASONS_MAX:] for move in group]
     if rest:
         reasons = count(len(ordered) - _REASONS_MAX, "more reason")
-        lines += ink.folded(f"  … and {_amount(rest)}, for {reasons}", 4)
+        lines += ink.fold(f"  … and {_amount(rest)}, for {reasons}", 4)
     return [*lines, "  --output json shows every move with its reason"]
 
 
@@ -188,7 +188,7 @@ def _log_dir_lines(topic: str, steps: Sequence[MoveLogDir], ink: Ink) -> list[st
     lines = _head("→", f"topic {topic}: {what}", steps[0].reason, ink)
     for step in steps[:_MOVES_MAX]:
         text = f"      {step.partition} on broker {step.broker}: {step.source} → {step.target}"
-        lines += ink.folded(text, 10)
+        lines += ink.fold(text, 10)
     if rest := more(len(steps) - _MOVES_MAX):
         lines.append(f"      … {rest}; --output json shows all")
     return lines

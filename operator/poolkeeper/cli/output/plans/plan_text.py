@@ -78,13 +78,13 @@ def render(
     """
     parts = [
         [ink.bold(f"Cluster {plan.cluster}")],
-        [line for sentence in notes for line in ink.folded(f"! {sentence}")],
+        [line for sentence in notes for line in ink.fold(f"! {sentence}")],
         *_pools(plan, Rules(desired, cluster, frozenset(), records), ink),
         _elections(plan, ink),
         _not_done(plan.problems, ink),
         *_figures(plan, desired, cluster, ink),
         _room(rooms, ink),
-        [ink.bold(line) for line in ink.folded(summary(plan, noted=bool(notes)))],
+        [ink.bold(line) for line in ink.fold(summary(plan, noted=bool(notes)))],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
@@ -161,7 +161,7 @@ def _elections(plan: Plan, ink: Ink) -> list[str]:
     )
     why = f" ({'; '.join(reasons)})" if reasons else ""
     text = f"preferred replicas lead {count(len(pairs), 'partition')}{why}: {names}"
-    return [ink.bold("Leaders"), *ink.folded(f"  ~ {text}", 4)]
+    return [ink.bold("Leaders"), *ink.fold(f"  ~ {text}", 4)]
 
 
 def _not_done(problems: Sequence[PlanProblem], ink: Ink) -> list[str]:
@@ -178,7 +178,7 @@ def _not_done(problems: Sequence[PlanProblem], ink: Ink) -> list[str]:
         place = ", ".join(name for name in names if name)
         told = f"{place}: {message}" if place else message
         told += f" [{law}]" if law else ""
-        lines += [ink.yellow(line) for line in ink.folded(f"  • {told}", 4)]
+        lines += [ink.yellow(line) for line in ink.fold(f"  • {told}", 4)]
     return lines + _more(len(alike) - _PROBLEMS_MAX, "problem")
 
 
@@ -239,7 +239,7 @@ def _proof(certificates: Iterable[PoolCertificate], ink: Ink) -> list[str]:
         line
         for pool in certificates
         if pool.replica_moves or pool.bytes
-        for line in ink.folded(f"  {_certificate(pool)}", 4)
+        for line in ink.fold(f"  {_certificate(pool)}", 4)
     ]
     return [ink.bold("Proof"), *lines] if lines else []
 
@@ -270,7 +270,7 @@ def _duration(plan: Plan, ink: Ink) -> list[str]:
         text += f"; {steps - going:,} of {count(steps, 'step')} cannot go yet"
     else:
         text += f", {_time(plan.makespan)}"
-    return ink.folded(text, 8)
+    return ink.fold(text, 8)
 
 
 def _time(makespan: Makespan) -> str:

@@ -56,7 +56,7 @@ def _folded(lines: Iterable[str]) -> str:
     for line in lines:
         hang = _hang(line)
         fits = len(line) <= output.width or hang + LAST_MIN > output.width
-        folded += [line] if fits else output.folded(line, hang)
+        folded += [line] if fits else output.fold(line, hang)
     return "\n".join(folded)
 
 

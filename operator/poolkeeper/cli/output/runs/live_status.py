@@ -54,7 +54,7 @@ class LiveStatus:
 
     def view(self, status: Status) -> RenderableType:
         """Return what is drawn: the status with the rate since earlier looks, as high as fits."""
-        rated = self._pace.rated(_progress(status.run), self._clock())
+        rated = self._pace.measure(_progress(status.run), self._clock())
         parts: list[RenderableType] = [_facts(status)]
         if status.run is not None and rated is not None:
             parts += [Text(), _bar(status.run, rated)]

@@ -25,7 +25,7 @@ _CELL_MAX = 44
 def lines(study: ConsumerStudy, ink: Ink) -> Iterator[str]:
     """The lines of the study."""
     labels = member_labels(study)
-    yield from ink.folded(_head(study, labels))
+    yield from ink.fold(_head(study, labels))
     yield ""
     yield ink.bold("Who reads what")
     yield from ink.table(list(_ownership(study, labels)), names=len(study.events) + 3)
@@ -41,7 +41,7 @@ def lines(study: ConsumerStudy, ink: Ink) -> Iterator[str]:
         yield ink.bold("What it costs")
         yield from ink.table(list(_costs(study)), names=2)
         if note := static_members_note(study):
-            yield from ink.folded(note)
+            yield from ink.fold(note)
     for course in study.courses:
         if course.failure:
             yield f"{ASSIGNOR_NAMES[course.assignor]}: Kafka's assignor fails: {course.failure}"

@@ -16,15 +16,15 @@ def lines(growth: PartitionGrowth, counts: KeyCounts | None, file: str, ink: Ink
     """The lines about one topic; `file` is where the counted keys come from."""
     head = f"{growth.before} → {growth.after} partitions"
     yield ink.bold(f"Topic {growth.topic}: {head}" if growth.topic else head)
-    yield from ink.folded(f"  {_arithmetic(growth)}", 2)
+    yield from ink.fold(f"  {_arithmetic(growth)}", 2)
     if counts is not None:
-        yield from ink.folded(f"  {_measured(counts, file)}", 2)
+        yield from ink.fold(f"  {_measured(counts, file)}", 2)
     for sentence in _consequences(growth, counts):
-        yield from ink.folded(f"  {sentence}", 2)
+        yield from ink.fold(f"  {sentence}", 2)
     if counts is not None:
         yield ""
         yield from _table(counts, ink)
-        yield from ink.folded(f"  {_skew(counts)}", 2)
+        yield from ink.fold(f"  {_skew(counts)}", 2)
 
 
 def _arithmetic(growth: PartitionGrowth) -> str:

@@ -25,7 +25,7 @@ ROWS_MAX = 20
 
 def lines(loss: BrokerLoss, groups: Sequence[GroupLoss], ink: Ink) -> Iterator[str]:
     """The lines of the study."""
-    yield from ink.folded(_head(loss))
+    yield from ink.fold(_head(loss))
     for part in (
         _partitions(loss, ink),
         _loads(loss.loads, ink),
@@ -76,7 +76,7 @@ def _partitions(loss: BrokerLoss, ink: Ink) -> Iterator[str]:
             if cut := more(len(partitions) - ROWS_MAX, "partition"):
                 yield f"  … {cut}"
             if last:
-                yield from ink.folded(f"  {_rescue(offline)}", 2)
+                yield from ink.fold(f"  {_rescue(offline)}", 2)
     was_offline = sum(each.was_offline for each in loss.partitions)
     if was_offline:
         yield f"{count(was_offline, 'partition')} had no leader before, and are not counted."
@@ -231,7 +231,7 @@ def _missing(times: ControllerTimes, loss: BrokerLoss) -> str:
 
 def _assumed(loss: BrokerLoss, ink: Ink) -> Iterator[str]:
     for sentence in assumptions(loss):
-        yield from ink.folded(f"Assumed: {sentence}.", 9)
+        yield from ink.fold(f"Assumed: {sentence}.", 9)
 
 
 def assumptions(loss: BrokerLoss) -> Iterator[str]:

@@ -61,7 +61,7 @@ def cluster(
 def cluster_id(session: Session) -> str | None:
     """Return the cluster's id; `None` if its node is missing, damaged, or hidden from us."""
     (node,) = session.read_many([znodes.CLUSTER_ID], unreadable=UNREADABLE)
-    return readings.cluster_id(node, [])
+    return readings.cluster_id(node)[0]
 
 
 def _read(

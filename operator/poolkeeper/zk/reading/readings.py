@@ -101,24 +101,22 @@ def cluster_reading(
     name: str, reading: ZnodeReading, decoded: DecodedTopics | None = None
 ) -> ClusterReading:
     """Make the Cluster from a reading; topics that changed during the reading are left out."""
-    notes: list[NodeNote] = []
     earlier, admin = reading.admins
     gone = {n for n, node in zip(reading.topics, reading.after, strict=True) if node is None}
     torn = (_changed(reading) | (_unsettled(earlier, admin) & set(reading.topics))) - gone
-    damaged = {n: node for n, node in reading.nodes.items() if isinstance(node, str)}
-    controller = _controller(admin, notes)
-    topics, later = _topics(reading, damaged, controller.epoch or 0, decoded)
+    controller, notes_on_controller = _controller(admin)
+    topics, damaged, later = _topics(reading, controller.epoch or 0, decoded)
     left_out = gone | torn
-    brokers, formats = _brokers(reading, notes)
+    brokers, formats, notes_on_brokers = _brokers(reading)
     version = version_inference.kafka_version(_traces(reading, formats))
     requested, damage = _reassignment(admin)
-    notes.extend(NodeNote(znodes.REASSIGNMENT, each.detail) for each in damage)
+    id_, notes_on_id = cluster_id(reading.traces[znodes.CLUSTER_ID])
     return ClusterReading(
         Cluster(
             name=name,
             brokers=brokers,
             topics={n: topic for n, topic in topics.items() if n not in left_out},
-            id=cluster_id(reading.traces[znodes.CLUSTER_ID], notes),
+            id=id_,
             kafka_version=version,
             controller=replace(controller, later=later),
             reassignment=requested,
@@ -135,7 +133,12 @@ def cluster_reading(
             for path in (znodes.REASSIGNMENT, znodes.PREFERRED_ELECTION)
             if (node := admin.nodes[path]) is not None
         },
-        tuple(notes),
+        (
+            *notes_on_controller,
+            *notes_on_brokers,
+            *(NodeNote(znodes.REASSIGNMENT, each.detail) for each in damage),
+            *notes_on_id,
+        ),
         _version_or_absent(admin.nodes[znodes.REASSIGNMENT]),
     )
 
@@ -156,12 +159,13 @@ def _unsettled(earlier: Admin, later: Admin) -> frozenset[str]:
 
 
 def _topics(
-    reading: ZnodeReading, damaged: dict[str, str], epoch: int, decoded: DecodedTopics | None
-) -> tuple[dict[str, Topic], LaterEpochs | None]:
-    """Build the topics; those with a damaged list, state or config are added to `damaged` instead.
+    reading: ZnodeReading, epoch: int, decoded: DecodedTopics | None
+) -> tuple[dict[str, Topic], dict[str, str], LaterEpochs | None]:
+    """Build the topics; why others are damaged, in a list, a state or a config; later states.
 
-    And tell of the states that were written under a later controller epoch than `epoch`.
+    Later states are those that were written under a later controller epoch than `epoch`.
     """
+    damaged = {n: node for n, node in reading.nodes.items() if isinstance(node, str)}
     configs = dict(zip(reading.topics, reading.configs, strict=True))
     stats = dict(zip(reading.topics, reading.before, strict=True))
     nodes = {
@@ -188,10 +192,9 @@ def _topics(
             # Kafka leaves them to the world: what is declared could neither be compared nor kept.
             damaged[name] = f"{znodes.topic_config(name)}: {HIDDEN}"
             continue
-        config_notes: list[NodeNote] = []
-        config = _config(znodes.topic_config(name), configs[name], config_notes)
-        if config_notes:
-            damaged[name] = str(config_notes[0])
+        config, notes = _config(znodes.topic_config(name), configs[name])
+        if notes:
+            damaged[name] = str(notes[0])
             continue
         stat = _there(stats[name])
         partitions: Sequence[Partition] = TopicPartitions(columns, first, last)
@@ -204,7 +207,7 @@ def _topics(
             decoded.keep(made, newest, (stat, states_of[name], configs[name]))
     if decoded is not None:
         topics = {name: topics[name] for name in nodes if name in topics}
-    return topics, _later(rows, states, epoch)
+    return topics, damaged, _later(rows, states, epoch)
 
 
 def _there(node: Node | None) -> Node:
@@ -287,12 +290,13 @@ def _columns(nodes: Sequence[TopicAssignment], states: StateColumns) -> Partitio
 
 
 def _brokers(
-    reading: ZnodeReading, notes: list[NodeNote]
-) -> tuple[dict[int, Broker], tuple[int, ...]]:
-    """Return the brokers that were live all the time, and their registration formats."""
+    reading: ZnodeReading,
+) -> tuple[dict[int, Broker], tuple[int, ...], tuple[NodeNote, ...]]:
+    """Return the brokers that were live all the time, their registration formats, and notes."""
     live = set(reading.admins[1].brokers)
     brokers: dict[int, Broker] = {}
     formats: list[int] = []
+    notes: list[NodeNote] = []
     for name, registration, config in zip(
         reading.brokers, reading.registrations, reading.broker_configs, strict=True
     ):
@@ -311,24 +315,22 @@ def _brokers(
         else:
             broker = node.broker(id_)
             formats.append(node.version)
-        brokers[id_] = replace(
-            broker,
-            config=_config(znodes.broker_config(name), config, notes),
-        )
-    return dict(sorted(brokers.items())), tuple(formats)
+        values, notes_on_config = _config(znodes.broker_config(name), config)
+        notes.extend(notes_on_config)
+        brokers[id_] = replace(broker, config=values)
+    return dict(sorted(brokers.items())), tuple(formats), tuple(notes)
 
 
-def _config(path: str, node: Node | None, notes: list[NodeNote]) -> Mapping[str, str] | None:
-    """Return a config: empty where there is no node, `None` if unknown or damaged."""
+def _config(path: str, node: Node | None) -> tuple[Mapping[str, str] | None, tuple[NodeNote, ...]]:
+    """Return a config, and a note if it is damaged: empty without a node, `None` if unknown."""
     if node is None:
-        return {}
+        return {}, ()
     if node is UNREADABLE or node is UNASKED:
-        return None
+        return None, ()
     try:
-        return ConfigNode.decode(node.data).config
+        return ConfigNode.decode(node.data).config, ()
     except Refused as damage:
-        notes.append(NodeNote(path, str(damage)))
-        return None
+        return None, (NodeNote(path, str(damage)),)
 
 
 def _version_or_absent(node: Node | None) -> int:
@@ -346,27 +348,32 @@ def _reassignment(
     return (None, ()) if node is None else ReassignmentNode.decode(node.data)
 
 
-def _controller(admin: Admin, notes: list[NodeNote]) -> Controller:
-    """Return the controller; an undecodable node counts as absent, and as no end of a migration."""
+def _controller(admin: Admin) -> tuple[Controller, tuple[NodeNote, ...]]:
+    """Return the controller, and a note on an undecodable node.
+
+    Such a node counts as absent, and as no end of a migration.
+    """
+    notes: tuple[NodeNote, ...] = ()
     nodes = (znodes.CONTROLLER, znodes.CONTROLLER_EPOCH, znodes.MIGRATION)
     data = [None if (node := admin.nodes[path]) is None else node.data for path in nodes]
     try:
         controller = ControllerNode.decode(*data)
     except Refused as damage:
-        notes.append(NodeNote(znodes.CONTROLLER, f"{damage}, here or in {znodes.CONTROLLER_EPOCH}"))
+        said = f"{damage}, here or in {znodes.CONTROLLER_EPOCH}"
+        notes = (NodeNote(znodes.CONTROLLER, said),)
         controller = Controller(kraft=ControllerNode.is_kraft(data[0], data[2]))
-    return replace(controller, epoch_version=_version(admin.nodes[znodes.CONTROLLER_EPOCH]))
+    epoch_version = _version(admin.nodes[znodes.CONTROLLER_EPOCH])
+    return replace(controller, epoch_version=epoch_version), notes
 
 
-def cluster_id(node: Node | None, notes: list[NodeNote]) -> str | None:
+def cluster_id(node: Node | None) -> tuple[str | None, tuple[NodeNote, ...]]:
     """Return the cluster's id; `None` without its node, or with a note if that is damaged."""
     if node is None or node is UNREADABLE:
-        return None
+        return None, ()
     try:
-        return ClusterIdNode.decode(node.data)
+        return ClusterIdNode.decode(node.data), ()
     except Refused as damage:
-        notes.append(NodeNote(znodes.CLUSTER_ID, str(damage)))
-        return None
+        return None, (NodeNote(znodes.CLUSTER_ID, str(damage)),)
 
 
 def _traces(reading: ZnodeReading, formats: tuple[int, ...]) -> Traces:

@@ -7,6 +7,7 @@ A broker that does not answer is named and left out, and the answers of the othe
         enrichment = enrich.enrich_cluster(cluster, brokers, deadline_s=20)
 
 `requests` sends requests, `config_validation` those about topic configs, `consumer_groups` those
-about groups; `group_leaders` reads who leads them; `sizes` holds the responses as values, and
-`held_logs` puts them beside the replicas of a cluster; `connections` opens and closes connections.
+about groups; `group_leaders` reads who leads them; `broker_configs` and `sizes` hold responses as
+values, and `held_logs` puts sizes beside the replicas of a cluster; `connections` opens and closes
+connections.
 """

@@ -2,9 +2,6 @@
 
 Only a broker itself knows its log directories and its config. So these requests go to each broker
 separately, in parallel, under one deadline.
-
-Kafka 2.0 hides the value of a broker's throttle rate as a secret, but says that one is set; from
-2.8 on it is shown. That is the difference between `None` and an answer in `throttle_settled`.
 """
 
 import time
@@ -27,6 +24,7 @@ from poolkeeper.brokers import (
     group_leaders,
     security,
 )
+from poolkeeper.brokers.broker_configs import Setting, is_throttle_applied
 from poolkeeper.brokers.consumer_groups import GroupMembers, ObservedGroup
 from poolkeeper.brokers.group_leaders import GroupLeaders
 from poolkeeper.brokers.sizes import BrokerLogs, Failure, Sizes, from_response
@@ -48,19 +46,6 @@ RETRY_PAUSE_S = 0.1
 RETRIES = 5
 UNCONNECTED = (kafka_errors.NodeNotReadyError, kafka_errors.KafkaConnectionError)
 _ANY_BROKER = -1
-
-
-@frozen
-class Setting:
-    """One config key in force: `source` as Kafka names it, `value` None if it is hidden."""
-
-    value: str | None
-    source: str
-
-    @property
-    def dynamic(self) -> bool:
-        """Whether it comes from the broker's own dynamic config in ZooKeeper."""
-        return self.source == "DYNAMIC_BROKER_CONFIG"
 
 
 @frozen
@@ -368,25 +353,6 @@ class BrokerClient:
 
     def _release(self, broker: int) -> str:
         return str(self._client.get_broker_version_data(broker).broker_version_str)
-
-
-def is_throttle_applied(
-    config: Mapping[str, Setting], expected: Mapping[str, str | None]
-) -> bool | None:
-    """Compare a broker's config with dynamic values that it shall have; see `throttle_settled`."""
-    told = True
-    for key, value in expected.items():
-        found = config.get(key)
-        if found is None or not found.dynamic:
-            if value is not None:
-                return False
-        elif value is None:
-            return False
-        elif found.value is None:
-            told = False
-        elif found.value != value:
-            return False
-    return True if told else None
 
 
 def _retry_until(question: Callable[[int], Answer], broker: int, deadline: float) -> Answer:

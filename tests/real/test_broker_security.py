@@ -1,6 +1,7 @@
 """A client of brokers proves who it is, and knows them: by SASL, by TLS, by both.
 
-One broker listens in all four ways. Its users of SCRAM are in ZooKeeper, where Kafka has them.
+One broker listens in all four ways, and in one that demands a client's certificate. Its users of
+SCRAM are in ZooKeeper, where Kafka has them.
 """
 
 import base64
@@ -16,6 +17,7 @@ import pytest
 from kazoo.client import KazooClient
 
 import certificates
+import pem_texts
 from conditions import until
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.cluster_connections import ClusterConnector
@@ -29,6 +31,7 @@ USER, PASSWORD, WRONG = "alice", "wonder-7", "wunder-7"
 ITERATIONS = 4096
 DEADLINE_S = 30.0
 SHORT_S = 8.0
+LISTENERS = "SASL_PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,SASL_SSL://127.0.0.1:0"
 KAFKA = "org.apache.kafka.common.security"
 HASHES = {Mechanism.SCRAM_SHA_256: "sha256", Mechanism.SCRAM_SHA_512: "sha512"}
 
@@ -41,7 +44,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture(scope="module")
 def listeners(kafka: Callable[..., Sandbox], files: tuple[Path, Path]) -> dict[str, str]:
     """Return host:port of each way to talk, by Kafka's name."""
-    sandbox = kafka(brokers=1, settings=tuple(settings(files[0]).items()))
+    secured = settings(files[0]) | mutual(files[0])
+    sandbox = kafka(brokers=1, settings=tuple(secured.items()))
     client = KazooClient(sandbox.connect)
     client.start(timeout=30)
     client.ensure_path(f"/config/users/{USER}")
@@ -55,9 +59,25 @@ def listeners(kafka: Callable[..., Sandbox], files: tuple[Path, Path]) -> dict[s
     return dict(each.split("://") for each in body["endpoints"])
 
 
+def mutual(store: Path) -> dict[str, str]:
+    """The settings of a listener for clients whose certificate is that of the broker itself."""
+    protocols = ("PLAINTEXT", "SASL_PLAINTEXT", "SSL", "SASL_SSL")
+    of = "listener.name.mutual.ssl"
+    return {
+        "listeners": f"{LISTENERS},MUTUAL://127.0.0.1:0",
+        "listener.security.protocol.map": ",".join(
+            [*(f"{each}:{each}" for each in protocols), "MUTUAL:SSL"]
+        ),
+        f"{of}.client.auth": "required",
+        f"{of}.truststore.location": str(store),
+        f"{of}.truststore.type": "PKCS12",
+        f"{of}.truststore.password": PASSWORD,
+    }
+
+
 def settings(store: Path) -> dict[str, str]:
     found = {
-        "listeners": "SASL_PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0,SASL_SSL://127.0.0.1:0",
+        "listeners": LISTENERS,
         "sasl.enabled.mechanisms": ",".join(Mechanism),
         "ssl.keystore.location": str(store),
         "ssl.keystore.type": "PKCS12",
@@ -123,7 +143,7 @@ WANTS_CREDENTIALS = "brokers that require credentials close connections without 
         pytest.param("SASL_SSL", ALICE, None, WANTS_TLS, id="password-without-tls"),
         pytest.param("SASL_PLAINTEXT", None, None, WANTS_CREDENTIALS, id="no-password"),
         pytest.param("PLAINTEXT", ALICE, None, "accepts no credentials", id="not-asked-for"),
-        pytest.param("PLAINTEXT", None, "server", "Handshake failed", id="tls-to-plain-text"),
+        pytest.param("PLAINTEXT", None, "server", "no TLS with it", id="tls-to-plain-text"),
     ],
 )
 def test_who_talks_in_another_way_is_told_why_there_is_no_answer(
@@ -137,6 +157,24 @@ def test_who_talks_in_another_way_is_told_why_there_is_no_answer(
     tls = None if authority is None else Tls(ca=str(files[1]) if authority else None)
     with pytest.raises(Unavailable, match=message):
         BrokerClient.open([listeners[listener]], credentials, tls, SHORT_S)
+
+
+REFUSES = r"demands a client certificate that it trusts|the client's certificate, or miss it"
+"""The latter where the connection is closed before the alert is read."""
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["no-certificate", "a-stranger-s"])
+def test_who_has_no_certificate_that_the_broker_trusts_is_told_of_certificates(
+    listeners: dict[str, str], files: tuple[Path, Path], tmp_path: Path, own: bool
+) -> None:
+    tls = Tls(ca=str(files[1]))
+    if own:
+        certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+        certificate.write_text(pem_texts.CERTIFICATE)
+        key.write_text(pem_texts.KEY)
+        tls = Tls(ca=str(files[1]), certificate=str(certificate), key=str(key))
+    with pytest.raises(Unavailable, match=REFUSES):
+        BrokerClient.open([listeners["MUTUAL"]], None, tls, SHORT_S)
 
 
 def test_who_is_told_that_credentials_are_not_taken_does_not_wait_for_the_deadline(

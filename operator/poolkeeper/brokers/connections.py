@@ -8,6 +8,7 @@ rejects a password says so and closes the connection; the library sees only the 
 
 import contextlib
 import socket
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
+from poolkeeper import tls_failures
 from poolkeeper.brokers import message_codecs
 from poolkeeper.brokers.sizes import Failure
 from poolkeeper.errors import Refused, Unavailable
@@ -44,6 +46,11 @@ WITHOUT_TLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 WRONG_CREDENTIALS = "the credentials are wrong"
 REFUSALS_MAX = 3
 """The number of login attempts: a wrong password stays wrong, and accounts get locked."""
+UNTRUSTED = (
+    "; brokers may end connections like this that do not trust the client's certificate, or miss it"
+)
+SILENT_REFUSALS = ("UNEXPECTED_EOF_WHILE_READING", "UNEXPECTED_MESSAGE")
+"""OpenSSL's names of how brokers end a handshake that tell nothing of a certificate; 2.3 does."""
 REFUSED = (
     kafka_errors.IllegalSaslStateError,
     kafka_errors.SaslAuthenticationFailedError,
@@ -175,7 +182,8 @@ def reason(error: BaseException) -> str:
         case kafka_errors.KafkaTimeoutError() | kafka_errors.RequestTimedOutError():
             return "no answer in time"
         case kafka_errors.KafkaConnectionError():
-            return f"cannot connect ({_detail(error)})"
+            failed = _tls_error(error)
+            return f"cannot connect ({tls_failures.reason(failed) if failed else _detail(error)})"
         case kafka_errors.NodeNotReadyError():
             return "cannot connect"
         case _:
@@ -225,8 +233,12 @@ class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it ha
         if self.last_error and late:
             return  # the deadline ended the last attempt; those before it say more
         self.last_error = reason(error)
-        if not answered and not late and self.config["security_protocol"] in WITHOUT_TLS:
+        if answered or late:
+            return
+        if self.config["security_protocol"] in WITHOUT_TLS:
             self.last_error += "; brokers that require TLS close connections without it"
+        elif hung_up and _tells_no_certificate(error):
+            self.last_error += UNTRUSTED
 
     def _note_success(self) -> None:
         self.last_error = "it accepts connections, but does not answer in time"
@@ -255,6 +267,18 @@ def _await_reachable(bootstrap: Sequence[str], deadline: float) -> None:
         else:
             return
     raise Unavailable(f"no broker answers ({'; '.join(refusals)})")
+
+
+def _tls_error(error: BaseException) -> ssl.SSLError | None:
+    """What OpenSSL said: the library wraps what reading failed with, and quotes handshakes."""
+    wrapped = (*error.args, error.__context__)
+    return next((each for each in wrapped if isinstance(each, ssl.SSLError)), None)
+
+
+def _tells_no_certificate(error: BaseException) -> bool:
+    """Whether a refused certificate may be the reason: brokers may close without a word of it."""
+    failed = _tls_error(error)
+    return failed is None or failed.reason in SILENT_REFUSALS
 
 
 def _detail(error: BaseException) -> str:

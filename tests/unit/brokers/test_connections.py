@@ -1,4 +1,5 @@
 import socket
+import ssl
 
 import pytest
 from kafka import errors as kafka_errors
@@ -19,9 +20,50 @@ def test_address(server, expected):
     assert connections.address(server) == expected
 
 
+def read(name):
+    """What the library makes of an alert that it reads, as with TLS 1.3."""
+    return kafka_errors.KafkaConnectionError(alert(name))
+
+
+def at_handshake(error):
+    """What it makes of an error of the handshake."""
+    failed = kafka_errors.KafkaConnectionError(f"Handshake failed: {error}")
+    failed.__context__ = error
+    return failed
+
+
+def alert(name):
+    error = ssl.SSLError(1, "as OpenSSL says it")
+    error.reason = name
+    return error
+
+
+def untrusted(words):
+    error = ssl.SSLCertVerificationError(1, "as OpenSSL says it")
+    error.verify_message = words
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
+        pytest.param(
+            read("SSLV3_ALERT_CERTIFICATE_EXPIRED"),
+            "cannot connect (it demands a client certificate that it trusts"
+            " (SSLV3_ALERT_CERTIFICATE_EXPIRED))",
+            id="client-certificate-read-late",
+        ),
+        pytest.param(
+            at_handshake(alert("SSLV3_ALERT_BAD_CERTIFICATE")),
+            "cannot connect (it demands a client certificate that it trusts"
+            " (SSLV3_ALERT_BAD_CERTIFICATE))",
+            id="client-certificate",
+        ),
+        pytest.param(
+            at_handshake(untrusted("certificate has expired")),
+            "cannot connect (its certificate is not trusted: certificate has expired)",
+            id="certificate-of-the-broker",
+        ),
         pytest.param(
             kafka_errors.SaslAuthenticationFailedError(), "the credentials are wrong", id="sasl"
         ),

@@ -15,6 +15,8 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.connection import ConnectionDropped
 from kazoo.protocol.serialization import SASL
 
+from poolkeeper import tls_failures
+
 NO_SASL = "it offers no SASL"
 UNKNOWN_NAME = "its name cannot be resolved"
 SILENT = (
@@ -30,18 +32,6 @@ HUNG_UP_WITHOUT_TLS = (
     "it closes connections, as servers do that have no quorum, that require TLS, or that have too"
     " many of this machine"
 )
-CERTIFICATE_ALERTS = frozenset(
-    {
-        "SSLV3_ALERT_BAD_CERTIFICATE",
-        "SSLV3_ALERT_CERTIFICATE_EXPIRED",
-        "SSLV3_ALERT_CERTIFICATE_REVOKED",
-        "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
-        "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
-        "TLSV1_ALERT_UNKNOWN_CA",
-        "TLSV13_ALERT_CERTIFICATE_REQUIRED",
-    }
-)
-"""OpenSSL's names of what a server says that refuses a client's certificate, or misses it."""
 
 
 class Refusals:
@@ -113,14 +103,10 @@ def reason(error: BaseException, tls: bool) -> str:
     """Return what a failed attempt to connect means; `tls`: whether it was made with TLS."""
     cause = error.__context__ if isinstance(error, ConnectionDropped) else error
     match cause:
-        case ssl.SSLCertVerificationError():
-            return f"its certificate is not trusted: {cause.verify_message.rstrip('.')}"
-        case ssl.SSLError(reason=alert) if alert in CERTIFICATE_ALERTS:
-            return f"it demands a client certificate that it trusts ({alert})"
         case ssl.SSLError(reason="UNEXPECTED_EOF_WHILE_READING"):
             return HUNG_UP
         case ssl.SSLError():
-            return f"no TLS with it ({cause.reason or cause})"
+            return tls_failures.reason(cause)
         case KazooTimeoutError() | TimeoutError():
             return SILENT if isinstance(error, KazooTimeoutError) else "no answer in time"
         case None | ConnectionResetError() | BrokenPipeError():

@@ -160,6 +160,14 @@ def test_a_config_that_loses_data_waits_for_approval_beside_a_run_of_an_approved
     assert found.executor.cluster.read("/config/topics/stays") is None
 
 
+def test_what_cannot_be_done_is_told_by_every_pass_of_the_run_once_it_is_found() -> None:
+    found = course(with_topics(MOVES, replace(STAYS, replication_factor=3)))
+    during = found.passed_with_the_run()
+    told = [any(p.topic == "stays" for p in outcome.problems) for outcome in during[:-1]]
+    assert State.PROGRESSED in {outcome.state for outcome in during[1:-1]}
+    assert all(told)
+
+
 @pytest.mark.parametrize(
     "edit",
     [

@@ -38,10 +38,16 @@ LOOK_AGAIN_MS = 2_000
 def with_steps(
     context: PassContext, desired: Desired, authority: Authority, run: Run, outcome: Outcome
 ) -> Outcome:
-    """Write the steps that are allowed during the run; return the combined outcome."""
-    if outcome.state is not State.WAITING or outcome.plan is None:
-        return outcome
+    """Write the steps that are allowed during the run; return the combined outcome.
+
+    A pass that took the run further writes none, and tells what the last look found: what the plan
+    of the run could not do when it began may be long past.
+    """
     known = context.memory.plan_during_run
+    if outcome.state is not State.WAITING or outcome.plan is None:
+        if known is None or known.desired is not desired or not outcome.in_mid_run:
+            return outcome
+        return _with_look(context, outcome, known)
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
         observed, owned, plan, adopted = _plan_again(context, desired, authority, run, outcome.plan)
         result = Result(adopted) + _write(context, owned, authority, observed, plan, outcome.plan)
@@ -51,6 +57,11 @@ def with_steps(
         context.memory.plan_during_run = known
         if result.did:
             outcome = replace(outcome, state=State.PROGRESSED, did=(*outcome.did, *result.did))
+    return _with_look(context, outcome, known)
+
+
+def _with_look(context: PassContext, outcome: Outcome, known: PlanDuringRun) -> Outcome:
+    """The outcome with what the last look found that the run does not do."""
     waits = (*outcome.waits, *known.waits)
     return replace(
         outcome, waits=waits, fresh=known.plan, last_observation=context.memory.last_observation

@@ -40,7 +40,8 @@ def held(executor: Executor) -> float:
 
 def waits_for(reason: WaitReason, executor: Executor) -> None:
     def at_rest(outcome: Outcome) -> bool:
-        return has(outcome.waits, reason) and outcome.state is State.WAITING
+        moving = has(outcome.waits, WaitReason.STAGE_IN_FLIGHT)
+        return has(outcome.waits, reason) and not moving and outcome.state is State.WAITING
 
     executor.at_rest = at_rest
     executor.finish(passes_max=60)

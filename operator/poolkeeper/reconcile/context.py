@@ -28,6 +28,8 @@ from poolkeeper.telemetry.audit import AuditTrail
 if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of files need none
     from poolkeeper.brokers.requests import BrokerClient
 
+_MOVING = (Phase.THROTTLING, Phase.MOVING, Phase.COPYING)
+
 Timed = Callable[[str], AbstractContextManager[None]]
 """Measures the time of a part of a pass: observe, plan, stage, apply."""
 
@@ -89,15 +91,20 @@ class PassContext:
 def outcome_of(
     context: PassContext, run: Run, plan: Plan, result: Result, state: State = State.WAITING
 ) -> Outcome:
-    """Return the outcome of a pass over this run."""
+    """Return the outcome of a pass over this run.
+
+    It waits also for what holds moves of which nothing is to be requested now.
+    """
     progress = progress_of(context.memory, run, plan)
     if run.phase is Phase.MOVING:
         beside = _beside_prediction(context, run, plan, progress, result.waits)
         progress = replace(progress, punctuality=beside)
+    named = {wait.kind for wait in result.waits}
+    held = (wait for wait in context.memory.held if wait.kind not in named)
     return Outcome(
         state,
         result.did,
-        result.waits,
+        (*result.waits, *(held if run.phase in _MOVING else ())),
         plan,
         progress,
         last_observation=context.memory.last_observation,

@@ -153,6 +153,8 @@ class PassMemory:
     unwritable: dict[str | int, UnreadableConfig] = field(default_factory=dict)
     """By topic and broker, why it cannot be throttled, as of `unwritable_ms` or the run since."""
     unwritable_ms: int = 0
+    held: tuple[Wait, ...] = ()
+    """Why moves of the run are held, as of the last look for its next stage."""
     stuck_throttles: Throttled = field(default_factory=Throttled)
     """Of what runs have left, whose config may not be written, as of `stuck_ms`."""
     stuck_ms: int = 0
@@ -311,6 +313,7 @@ class PassMemory:
         self.given_up = set()
         self.all_moves_seen = False
         self.reported_stage = None
+        self.held = ()
         self.throttles = ThrottleWatch()
         self.looks.clear()
         self.gone = self.missing = None

@@ -9,7 +9,7 @@ from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile import rate_signals
 from poolkeeper.reconcile.act import keep_throttles, record_absences
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.decide import run as runs
+from poolkeeper.reconcile.decide import held_moves
 from poolkeeper.reconcile.decide.decisions import (
     CheckThrottles,
     MissingInput,
@@ -50,7 +50,8 @@ def complete_view(
         case _:
             sized = context.enrich(view.cluster)
             states = needed_input.states
-            held = runs.held_moves(at, states, sized)
+            held = held_moves.held_moves(at, states, sized)
+            context.memory.held = held_moves.lasting_waits(at.plan, held)
             states = tuple(None if m in held else place for m, place in enumerate(states))
             records = guard.records(view.seen)
             gone = guard.gone(records)

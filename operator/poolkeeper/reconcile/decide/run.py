@@ -27,15 +27,15 @@ return to where they were (`cancel`).
 This module only decides, from values; `act` carries the decisions out.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.runs import Ending, Phase, ThrottleConflicts
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, in_order
-from poolkeeper.model.topology import Cluster, TopicPartition
+from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.proposals import cool_down
-from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
+from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress import (
     log_dir_copies,
     staying_moves,
@@ -56,15 +56,13 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
     IGNORED_PAUSE_MS,
     STALL_MS,
 )
-from poolkeeper.planning.run_state.throttling import throttles
-from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited
 from poolkeeper.planning.staging import next_stage
 from poolkeeper.reconcile.decide import (
     early_end,
+    held_moves,
     in_flight,
     log_dir_moves,
     throttle_rate,
-    unloadable_configs,
 )
 from poolkeeper.reconcile.decide.cancelling import cancel, cancel_candidates
 from poolkeeper.reconcile.decide.decisions import (
@@ -246,15 +244,16 @@ def _request_stage_if_lawful(
     moves, cluster, stage = at.plan.moves, at.view.cluster, at.view.stage
     if not isinstance(stage, next_stage.Stage):
         if given_up := _given_up(at):
+            if behind := waits_for_copies(moves, at.view.progress, cluster):
+                return DoNothing((*_unseen(at), *behind)[:WAITS_MAX], found)
             copies = log_dir_copies.copies_of(at.plan)
             phase, ending = Phase.COPYING, None
             if not copies:
                 phase, ending = Phase.ELECTING, Ending.FINISHED
             return EnterPhase(phase, ending, (*found, *given_up))
         blocked = gates.blocks(moves, at.view.progress, cluster)
-        waits = in_order(
-            (*blocked.values(), *_waits_of_targets(at), *(() if stage is None else (stage.wait,)))
-        )
+        awaited = () if stage is None else (stage.wait,)
+        waits = in_order((*blocked.values(), *held_moves.waits_of_targets(at), *awaited))
         if _is_outlived(at, waits):
             return EnterPhase(Phase.RESTORING, Ending.REPLACED, found)
         return DoNothing((*_unseen(at), *waits)[:WAITS_MAX], found)
@@ -297,7 +296,7 @@ def _request_if_throttled(
         moves = at.plan.moves
         return CheckThrottles(frozenset(moves[m].topic for m, _ in request.stage.entries))
     cluster = at.view.cluster_with_sizes or at.view.cluster
-    if _unlimited(at, (m for m, _ in request.stage.entries), cluster):
+    if held_moves.unlimited_moves(at, (m for m, _ in request.stage.entries), cluster):
         return _compute_stage_if_open(at, request.found)
     if at.view.throttles.unset:
         return EnterPhase(Phase.THROTTLING, found=request.found)
@@ -309,64 +308,10 @@ def _given_up(at: RunSituation) -> tuple[Action, ...]:
     progress = at.view.progress
     left = [m for m, p in enumerate(progress) if p.state not in ENDED_STATES]
     sized = at.view.cluster_with_sizes or at.view.cluster
-    stay = _staying(at, left, sized)
-    if len(stay) < len(left) or waits_for_copies(at.plan.moves, progress, at.view.cluster):
+    stay = held_moves.staying(at, left, sized)
+    if len(stay) < len(left):
         return ()
     return staying_moves.actions_of_staying(at.plan.moves, stay)
-
-
-def held_moves(
-    at: RunSituation, places: Sequence[int | None], cluster: Cluster
-) -> dict[int, tuple[Wait, ...]]:
-    """Return the moves whose next step must not begin.
-
-    They wait for what their new brokers say of their logs, or they stay (`_staying`).
-    `places`: where each move is, None for one that does not go on; `cluster` has sizes.
-    """
-    failed = disks.failed_targets(at.plan.moves, places, cluster)
-    larger = stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
-    left = [m for m, place in enumerate(places) if place is not None]
-    stay = {m: (wait,) for m, wait in _staying(at, left, cluster).items()}
-    return {**failed, **larger, **stay}
-
-
-def _staying(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[int, Wait]:
-    """Return the moves, of those `left`, that the run ends without unless something is mended.
-
-    No throttle can limit them, or no broker can load the config of their topic.
-    """
-    pending = [m for m in left if at.view.progress[m].state is MoveState.PENDING]
-    unloadable = unloadable_configs.unloadable(at.plan.moves, pending, cluster, at.desired)
-    return {**_unlimited(at, pending, cluster), **unloadable}
-
-
-def _unlimited(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[int, Wait]:
-    """Return the moves that no throttle of the run can limit, of those `left`.
-
-    What has begun already is ended.
-    """
-    if not at.run.rates:
-        return {}
-    left = [m for m in left if at.view.progress[m].state is MoveState.PENDING]
-    rate = max(at.run.declared_rate, *at.run.rates)  # an adaptive one rises again
-    saved = at.document.saved
-    moves = [at.plan.moves[m] for m in left if any(at.plan.moves[m].replicas_added)]
-    topics = {move.topic for move in moves} - saved.topics.keys()
-    brokers = {*throttles.brokers_of(moves)} - saved.brokers.keys()
-    unsaved = throttles.unsaved_entities((*topics, *brokers))
-    return unlimited(at.plan.moves, left, cluster, rate, {**unsaved, **at.unwritable})
-
-
-def _waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:
-    """Name what is on target brokers and keeps moves back which could go on otherwise."""
-    cluster = at.view.cluster_with_sizes or at.view.cluster
-    places = tuple(p.at if p.state in OPEN_STATES else None for p in at.view.progress)
-    failed = disks.failed_targets(at.plan.moves, places, cluster)
-    larger = stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
-    return (
-        *stray_logs.by_broker(wait for waits in larger.values() for wait in waits),
-        *(wait for waits in failed.values() for wait in waits),
-    )
 
 
 def _while_electing(at: RunSituation) -> RunDecision:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from poolkeeper import wording
+from poolkeeper.errors import RefusalReason
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
@@ -42,12 +43,14 @@ _WARNINGS = frozenset(
 TOLD_ACTIONS = _WARNINGS | {
     *(_A.PLAN_APPROVED, _A.TOPICS_ADOPTED, _A.RUN_BEGUN, _A.STAGE_REQUESTED, _A.RUN_ENDED)
 }
-TOLD_WAITS: Mapping[WaitReason, str] = {
+TOLD_WAITS: Mapping[WaitReason | RefusalReason, str] = {
     _R.THROTTLES_YIELDED: "ThrottlesYielded",
     _R.THROTTLES_NOT_KEPT: "ThrottlesNotKept",
     _R.THROTTLE_CONFLICT: "ThrottlesYielded",
     _R.THROTTLES_UNREADABLE: "ThrottlesUnreadable",
     _R.THROTTLES_UNWRITABLE: "ThrottlesUnwritable",
+    _R.CONFIG_UNLOADABLE: _A.CONFIG_UNLOADABLE.value,
+    RefusalReason.THROTTLE_TOO_LOW: _A.MOVES_UNLIMITED.value,
 }
 """Decisions to leave something as it is, by the wait that names it; with their reasons."""
 
@@ -71,7 +74,7 @@ class ToldDecisions:
     plan: str = ""
     stage_told_s: float = 0.0
     stages: int = 0
-    waits: frozenset[WaitReason] = frozenset()
+    waits: frozenset[WaitReason | RefusalReason] = frozenset()
     has_ended: bool = False
 
 
@@ -88,7 +91,8 @@ def decision_events(
             events += [event] if event else []
         elif action.kind in TOLD_ACTIONS:
             events.append(_event(action, outcome))
-    present = {wait.reason: wait for wait in outcome.waits if wait.reason in TOLD_WAITS}
+    named = ((wait.refusal.reason if wait.refusal else wait.reason, wait) for wait in outcome.waits)
+    present = {reason: wait for reason, wait in named if reason in TOLD_WAITS}
     events += _yielded(present, told.waits)
     if outcome.plan is not None or outcome.waits:  # what an outage hides has not ended
         told = replace(told, waits=frozenset(present))
@@ -143,7 +147,8 @@ def _stage(
 
 
 def _yielded(
-    present: Mapping[WaitReason, Wait], told: frozenset[WaitReason]
+    present: Mapping[WaitReason | RefusalReason, Wait],
+    told: frozenset[WaitReason | RefusalReason],
 ) -> Iterator[StatusEvent]:
     for reason, wait in present.items():
         if reason not in told:

@@ -20,7 +20,8 @@ from poolkeeper.reconcile.decide.decisions import (
     EnterPhase,
     RequestStage,
 )
-from poolkeeper.reconcile.decide.run import decide, held_moves
+from poolkeeper.reconcile.decide.held_moves import held_moves
+from poolkeeper.reconcile.decide.run import decide
 from unit.reconcile.situations import (
     HIDDEN_T,
     RUN,

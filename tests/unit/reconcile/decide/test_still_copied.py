@@ -12,7 +12,17 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Throttle, ThrottleMode
 from poolkeeper.reconcile.decide.decisions import DoNothing, EnterPhase, MissingInput
 from poolkeeper.reconcile.decide.run import decide
-from unit.reconcile.situations import AFTER, NOW_MS, RUN, T0, T1, between, cluster, desired
+from unit.reconcile.situations import (
+    AFTER,
+    NOW_MS,
+    RUN,
+    SOUGHT,
+    T0,
+    T1,
+    between,
+    cluster,
+    desired,
+)
 
 R = WaitReason
 ASKED = {"ending_read": True}
@@ -27,6 +37,13 @@ def ending_early(ending, run=BEGUN, seen=ONE_BEHIND, ending_read=True):
     at = between(seen, run, ending_read=ending_read, ending=ending)
     at = replace(at, document=replace(at.document, saved=THROTTLED))
     return replace(at, desired=desired(throttle=Throttle(ThrottleMode.FIXED, 100)))
+
+
+def unloadable(*lists, **more):
+    """A cluster whose brokers cannot load the config of t."""
+    seen = cluster(*lists, **more)
+    spoiled = replace(seen.topics["t"], config={"retention.ms": "a week"})
+    return replace(seen, topics={"t": spoiled})
 
 
 WITHOUT_3 = builders.desired(pool_spec("p", 1, 2, cluster="c"), name="c")
@@ -57,6 +74,11 @@ WITHOUT_3 = builders.desired(pool_spec("p", 1, 2, cluster="c"), name="c")
             between(cluster(AFTER, isr={0: (3,)}), **ASKED),
             EnterPhase(Phase.ELECTING, Ending.FINISHED),
             id="nor-is-one-that-was-behind-before",
+        ),
+        pytest.param(
+            between(unloadable(((3, 2), (2, 1)), isr={0: (2,)}), **SOUGHT | {"stage": None}),
+            DoNothing((Wait(R.REPLICA_NOT_IN_SYNC, partitions=(T0,), brokers=(3,)),)),
+            id="so-it-is-where-all-else-stays",
         ),
         pytest.param(
             ending_early(Ending.STOPPED),

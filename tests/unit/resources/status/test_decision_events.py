@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from builders import move, plan
+from poolkeeper.errors import RefusalReason, Refused
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Ending, Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.execution.waits import Wait, after_error
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.resources.status.decision_events import (
     STAGES_EVERY_S,
@@ -137,6 +138,18 @@ def test_what_is_left_to_somebody_else_is_told_once_as_long_as_it_lasts() -> Non
         seen.append(events)
     event = ("Warning", "ThrottlesYielded", sentence)
     assert seen == [[event], [], [], [], [event]]
+
+
+def test_moves_that_are_not_made_are_told_of_once_it_is_known() -> None:
+    unloadable = Wait(R.CONFIG_UNLOADABLE, topic="t", detail="retention.ms is no number")
+    low = Refused("the throttle is too low", reason=RefusalReason.THROTTLE_TOO_LOW)
+    waiting = did(waits=(unloadable, after_error(low), after_error(Refused("something else"))))
+    events, known = told(waiting)
+    assert [each[:2] for each in events] == [
+        ("Warning", "ConfigUnloadable"),
+        ("Warning", "MovesUnlimited"),
+    ]
+    assert told(waiting, known)[0] == []
 
 
 def test_the_end_of_a_run_is_remembered_until_another_is_seen() -> None:

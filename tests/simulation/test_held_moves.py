@@ -1,0 +1,58 @@
+"""Moves that a run does not make are named as soon as that is known, while others are under way."""
+
+import pytest
+
+from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome
+from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from simulation.executors import Executor
+from simulation.guarded import WANTED, Guarded
+
+CONFIG = "/config/topics/t"
+UNLOADABLE, IN_FLIGHT = WaitReason.CONFIG_UNLOADABLE, WaitReason.STAGE_IN_FLIGHT
+
+
+def has(outcome: Outcome, kind: ActionKind) -> bool:
+    return any(action.kind is kind for action in outcome.did)
+
+
+def passes_of_a_run(*, mended_at: int) -> list[Outcome]:
+    """A run: no broker can load the config of topic t, until that stage is requested."""
+    cluster = Guarded("3.9.2")
+    executor = Executor(cluster, WANTED)
+
+    def at_rest(outcome: Outcome) -> bool:
+        if has(outcome, ActionKind.RUN_BEGUN):
+            cluster.set(CONFIG, {"version": 1, "config": {"retention.ms": "a week"}})
+        if any(a.kind is ActionKind.STAGE_REQUESTED and a.stage == mended_at for a in outcome.did):
+            body = cluster.read(CONFIG)
+            del body["config"]["retention.ms"]
+            cluster.set(CONFIG, body)
+        return has(outcome, ActionKind.RUN_ENDED)
+
+    executor.at_rest = at_rest
+    executor.finish(passes_max=300)
+    return list(executor.seen)
+
+
+@pytest.mark.parametrize("mended_at", [0, 1], ids=["never-mended", "mended"])
+def test_what_stays_is_named_while_other_moves_are_in_flight(mended_at: int) -> None:
+    seen = passes_of_a_run(mended_at=mended_at)
+    first = [
+        {wait.reason: wait for wait in outcome.waits}
+        for outcome in seen
+        if outcome.progress is not None and outcome.progress.stage == 1
+        if any(wait.reason is IN_FLIGHT for wait in outcome.waits)
+    ]
+    assert first
+    for waits in first:
+        assert next(iter(waits)) is IN_FLIGHT
+        assert waits[UNLOADABLE].topic == "t"
+        assert {name.partition for name in waits[UNLOADABLE].partitions} == {0, 1}
+    assert any(has(outcome, ActionKind.CONFIG_UNLOADABLE) for outcome in seen) != bool(mended_at)
+    later = [o for o in seen if o.progress is not None and o.progress.stage > 1]
+    if not mended_at:
+        later = [o for o in later if o.progress and o.progress.phase is Phase.ELECTING]
+    assert later
+    assert not any(wait.reason is UNLOADABLE for o in later for wait in o.waits)

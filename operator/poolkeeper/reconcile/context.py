@@ -104,7 +104,7 @@ def outcome_of(
     return Outcome(
         state,
         result.did,
-        (*result.waits, *(held if run.phase in _MOVING else ())),
+        (*result.waits, *(held if run.phase in _MOVING and run.ending is None else ())),
         plan,
         progress,
         last_observation=context.memory.last_observation,

@@ -18,11 +18,12 @@ from poolkeeper.model.specs import Remedies
 from poolkeeper.model.topology import Cluster, ToldReplicas
 from poolkeeper.planning.run_state.gates import disks, gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import classify_copies, copies_of
-from poolkeeper.planning.run_state.progress.move_progress import MoveState, classify
+from poolkeeper.planning.run_state.progress.move_progress import OPEN_STATES, MoveState, classify
 from poolkeeper.planning.run_state.reassignments import requests, stalls
 from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, Owned
 from poolkeeper.planning.run_state.returns import classify_returns
 from poolkeeper.reconcile.context import progress_of
+from poolkeeper.reconcile.decide import held_moves
 from poolkeeper.reconcile.decide.cancelling import cancel
 from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observe.observation import Observation
@@ -114,6 +115,25 @@ def disk_waits(
     progress = classify([move for move, _ in step], cluster)
     seen = target_disks(run, plan, logs, now_ms, told)
     return disks.waits_in_flight(step, progress, cluster, seen)
+
+
+def held_waits(
+    stored: StoredRun, cluster: Cluster, desired: Desired, now_ms: int
+) -> tuple[Wait, ...]:
+    """Return why moves of the run are held while others go on; `cluster` has sizes, if known.
+
+    A run that ends makes none of them.
+    """
+    run, document = stored.run, stored.document
+    if run is None or document is None or run.phase not in (Phase.THROTTLING, Phase.MOVING):
+        return ()
+    if run.ending is not None or stored.stop is not None:
+        return ()
+    plan = document.plan
+    progress = classify(plan.moves, cluster)
+    at = RunSituation(run, document, RunView(ClusterReading(cluster), progress), desired, now_ms)
+    places = tuple(p.at if p.state in OPEN_STATES else None for p in progress)
+    return held_moves.lasting_waits(plan, held_moves.held_moves(at, places, cluster))
 
 
 def leaders_to_ask(stored: StoredRun, cluster: Cluster, now_ms: int) -> dict[int, set[str]]:

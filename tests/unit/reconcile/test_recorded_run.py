@@ -1,15 +1,34 @@
 """What is told of a recorded run by who may only look."""
 
+from dataclasses import replace
+
+import pytest
+
 import builders
 from builders import GIB, partition, topic
 from poolkeeper.brokers.sizes import BrokerLogs
-from poolkeeper.model.execution.runs import Health, Phase, Run, RunDocument, Saved, StoredRun
+from poolkeeper.model.execution.runs import (
+    Ending,
+    Health,
+    Phase,
+    Run,
+    RunDocument,
+    Saved,
+    StopRequest,
+    StoredRun,
+)
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import LogDir, TopicPartition
 from poolkeeper.planning.run_state.gates.disks import NOT_BEGUN_MS
-from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits, leaders_to_ask, recorded_run
+from poolkeeper.reconcile.recorded_run import (
+    cancel_waits,
+    disk_waits,
+    held_waits,
+    leaders_to_ask,
+    recorded_run,
+)
 
 MOVE = builders.move("t", 0, (1, 2), (3, 2), bytes=GIB)
 AT_WORK = builders.cluster(
@@ -56,3 +75,25 @@ def test_a_leader_that_does_not_know_of_a_replica_is_asked_after_a_while_and_nam
     assert leaders_to_ask(StoredRun(), AT_WORK, late_ms) == {}
     said = (Wait(WaitReason.LEADER_UNAWARE, brokers=(1,), partitions=(name,)),)
     assert disk_waits(stored, AT_WORK, {}, late_ms, {1: {name: (1, 2)}}) == said
+
+
+@pytest.mark.parametrize(
+    ("phase", "held"),
+    [(Phase.STORING, False), (Phase.THROTTLING, True), (Phase.MOVING, True)],
+)
+def test_moves_that_a_run_does_not_make_are_named_while_others_are_in_flight(
+    phase: Phase, held: bool
+) -> None:
+    other = builders.move("u", 0, (1, 2), (3, 2), bytes=GIB)
+    document = replace(DOCUMENT, plan=replace(DOCUMENT.plan, moves=(MOVE, other)))
+    spoiled = topic("u", (1, 2), config={"retention.ms": "a week"})
+    seen = replace(AT_WORK, topics={**AT_WORK.topics, "u": spoiled})
+    declared = builders.desired(builders.pool_spec("p", 1, 2, 3))
+    found = held_waits(StoredRun(replace(RUN, phase=phase), document), seen, declared, 0)
+    named = [(wait.reason, wait.partitions) for wait in found]
+    unloadable = (WaitReason.CONFIG_UNLOADABLE, (TopicPartition("u", 0),))
+    assert named == ([unloadable] if held else [])
+    stopped = StoredRun(replace(RUN, phase=phase), document, stop=StopRequest())
+    ending = StoredRun(replace(RUN, phase=phase, ending=Ending.STOPPED), document)
+    for other_run in (StoredRun(), stopped, ending):
+        assert held_waits(other_run, seen, declared, 0) == ()

@@ -22,7 +22,12 @@ from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.reconcile.observe.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observe.observation import balance_of, replication_factors
-from poolkeeper.reconcile.recorded_run import cancel_waits, disk_waits, leaders_to_ask
+from poolkeeper.reconcile.recorded_run import (
+    cancel_waits,
+    disk_waits,
+    held_waits,
+    leaders_to_ask,
+)
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.journal import journal
@@ -38,9 +43,13 @@ def read(session: Session, target: Target) -> status_values.Status:
     sizes, told, unheard = _said_by_brokers(target, found, observed.cluster, recorded)
     hindered = _cancel_waits(target, observed.cluster, recorded, sizes)
     failed = (*_failed_log_dirs(sizes), *_disk_waits(recorded, observed.cluster, sizes, told))
-    held = _stage_waits(target, session, found, observed.cluster)
+    sized = with_sizes(observed.cluster, sizes)
+    held = (
+        *_held_waits(target, sized, recorded),
+        *_stage_waits(target, session, found, observed.cluster),
+    )
     if found.run is not None and sizes.logs:
-        cluster = with_sizes(observed.cluster, sizes) if found.run.copies else observed.cluster
+        cluster = sized if found.run.copies else observed.cluster
         names = [move.name for move in found.run.in_flight]
         copied = {
             (name, broker): logs.current[name].size_bytes
@@ -95,6 +104,13 @@ def _cancel_waits(
     now_ms = time.time_ns() // 1_000_000
     gone = gone_brokers(recorded.records, target.desired, now_ms)
     return cancel_waits(recorded.stored, cluster, target.desired, gone, now_ms, sizes.logs)
+
+
+def _held_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tuple[Wait, ...]:
+    """Why moves of a run are held while others go on; known only with manifests."""
+    if target.desired is None or recorded.run is None:
+        return ()
+    return held_waits(recorded.stored, cluster, target.desired, time.time_ns() // 1_000_000)
 
 
 def _stage_waits(

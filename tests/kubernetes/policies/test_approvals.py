@@ -168,6 +168,35 @@ def test_runs_are_stopped_by_those_who_may(people, made, before, after, by):
         assert answers["edna"].message.endswith(denial("requests", text))
 
 
+ALL_OF_THEM = {"edna", "ada", "stan", "operator"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "by"),
+    [
+        pytest.param("Apply", "Paused", {"stan"}, id="paused"),
+        pytest.param("Apply", "RollBack", {"stan"}, id="rolled-back"),
+        pytest.param("Paused", "RollBack", {"stan"}, id="rolled-back-once-paused"),
+        pytest.param("Apply", "PlanOnly", {"stan"}, id="only-looked-at"),
+        pytest.param("Apply", None, {"stan"}, id="only-looked-at-by-default"),
+        pytest.param("Paused", "Apply", ALL_OF_THEM, id="let-go-on"),
+        pytest.param("Paused", "Paused", ALL_OF_THEM, id="as-before"),
+        pytest.param(None, "PlanOnly", ALL_OF_THEM, id="as-before-said-aloud"),
+    ],
+)
+def test_a_mode_stops_runs_for_those_who_may(people, made, before, after, by):
+    body = made(CLUSTER, {"spec": {"mode": before} if before else {}})
+    change = {"spec": {"mode": after, "kafkaVersion": "3.9"}}
+    answers = {name: api.patch(body, change, dryRun="All") for name, api in people.items()}
+    assert {name for name, answer in answers.items() if answer.status == 200} == by
+    text = (
+        f"edna may edit KafkaCluster {body['metadata']['name']} but not its runs: ask someone who"
+        f" has the verb stop on kafkaclusters to set spec.mode to {after or 'PlanOnly'}"
+    )
+    if "edna" not in by:
+        assert answers["edna"].message.endswith(denial("requests", text))
+
+
 OPEN, SHOP = {"policy": "Open"}, {"namespaces": ["shop"]}
 
 

@@ -155,6 +155,7 @@ def test_the_whole_way_as_in_this_process_and_nothing_of_it_twice(
     assert [step.made for step in again] == [(), (), ()]
     assert cases.files(local_path(lake.root)) == before
     assert not [name for name in before if "_temporary" in name or "_SUCCESS" in name]
+    assert_nothing_counts_in_views(spark, lake)
 
 
 def assert_views(spark: Engine, lake: Lake) -> None:
@@ -164,8 +165,14 @@ def assert_views(spark: Engine, lake: Lake) -> None:
     assert report.missing
     for _ in range(2):  # of which the second one counts
         day_report.publish(lake, cases.DAY, report)
+    (last, *_) = reversed(lake.objects.children(f"current/step=plan/day={cases.DAY}"))
+    copied = lake.objects.read(last.path)
+    assert copied is not None
+    lake.objects.put(f"{last.path.rpartition('/')[0]}/copy.parquet", copied)  # by somebody
+    swept = local_path(lake.root) / "turns" / f"day={cases.DAY}"  # and no file in it
+    swept.mkdir(parents=True)
     sql = spark._session.sql
-    there = [each.name for each in lake.objects.children("")]
+    there = views.tables_there(lake.objects, TABLES_OF)
     for statement in views.views(lake.root, views.SqlDialect.SPARK, TABLES_OF, there).split(";\n"):
         if statement.strip():
             sql(statement)
@@ -180,6 +187,15 @@ def assert_views(spark: Engine, lake: Lake) -> None:
     )
     found = {row["name"]: row["rows"] for row in sql(counts).collect()}
     assert found == {name: expected[name] for name in wanted}
+
+
+def assert_nothing_counts_in_views(spark: Engine, lake: Lake) -> None:
+    """Where all clusters are forgotten, no view has them of that day."""
+    manifests.remove(lake, set(manifests.read(lake)))
+    for step in ("snapshot", "features", "plan"):
+        lake.drop(step, cases.DAY, set(lake.current(step, cases.DAY)), TABLES_OF[step])
+    for name in ("plans", "partitions", "features", "manifests"):
+        assert spark._session.sql(f"select * from fleet_{name}").collect() == []
 
 
 def die_in_the_first_attempt(result: StepResult, mark: Path) -> StepResult:

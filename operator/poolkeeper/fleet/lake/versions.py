@@ -3,7 +3,8 @@
     FOLDER/000001772323200000.parquet     a version, named after when it was published
 
 A change is made to the version that counts then, and put as a version of its own. Other names in
-the folder are somebody else's, and left alone.
+the folder are somebody else's, and left alone. One without rows takes those before it away: who
+asks by SQL (`views`) sees versions by their rows alone.
 
 **Two at once.** Not every store can put an object only if no other has come. So whoever has put a
 version reads it again and lists the folder. A version that was not there when the change was made
@@ -17,12 +18,13 @@ the same millisecond have one name, and where a rename overwrites, the first may
 the second is there.
 """
 
+import contextlib
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, TypeVar
 
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.frozen import frozen
@@ -33,7 +35,10 @@ TRIES = 10
 """How often a change is put while others publish."""
 SPREAD_MS = 1000
 """How far apart those may be whose clocks are behind: of one name, one would replace the other."""
-_NAME = re.compile(rf"\d{{15}}{re.escape(SUFFIX)}", re.ASCII)
+NAME = "[0-9]{15}[.]parquet"
+"""The name of a version, for Python and for SQL."""
+_NAME = re.compile(NAME)
+_LAST = 10**15 - 1
 
 
 def list_versions(objects: Objects, folder: str) -> list[StoredObject]:
@@ -59,6 +64,12 @@ class RowVersions(Generic[Row]):
 
     def current(self) -> dict[str, Row]:
         """What counts; empty where there is nothing. Raises `DamagedFile`."""
+        for _ in range(TRIES - 1):
+            with contextlib.suppress(_Swept):  # since it was listed: another one counts by now
+                return self._last()
+        return self._last()
+
+    def _last(self) -> dict[str, Row]:
         versions = list_versions(self.objects, self.folder)
         return self._rows(versions[-1]) if versions else {}
 
@@ -74,7 +85,7 @@ class RowVersions(Generic[Row]):
         """Publish what `changed` makes of what counts, if that is anything else; returns it.
 
         `prepare`: called with what counts and what will, before that is put.
-        Raises `Unavailable` where others publish again and again.
+        Raises `Unavailable` where others publish again and again, `Refused` after the last number.
         """
         known = list_versions(self.objects, self.folder)
         base = self._readable(known)
@@ -94,6 +105,7 @@ class RowVersions(Generic[Row]):
             known = list_versions(self.objects, self.folder)
             late = [each for each in known if each.path not in before]
             if is_mine and not late:
+                self._hide_older(known if not after else ())
                 return after
             for version in late:
                 theirs = _news(self._content(version), seen)
@@ -105,10 +117,19 @@ class RowVersions(Generic[Row]):
             " (expected few runs at a time): run the step again when they are done"
         )
 
+    def _hide_older(self, known: Sequence[StoredObject]) -> None:
+        for version in known[:-1]:
+            self.objects.delete(version.path)
+
     def _put(self, rows: Mapping[str, Row], known: Sequence[StoredObject]) -> tuple[str, bool]:
         """Put a version after those that are known; its path, and whether it has our content."""
         last = int(known[-1].name.removesuffix(SUFFIX)) if known else 0
         published = max(self.now_ms(), last + 1 + secrets.randbelow(SPREAD_MS))
+        if published > _LAST:  # nobody would look at it
+            raise Refused(
+                f"{self.objects.root}/{known[-1].path}: no version can come after it (expected a"
+                " name after a time): delete it"
+            )
         path = f"{self.folder}/{published:015d}{SUFFIX}"
         body = self.to_bytes(rows, published)
         self.objects.put(path, body)
@@ -128,8 +149,12 @@ class RowVersions(Generic[Row]):
     def _rows(self, version: StoredObject) -> dict[str, Row]:
         body = self.objects.read(version.path)
         if body is None:
-            raise DamagedFile(version.path, "it was swept while it was read")
+            raise _Swept(version.path, "it was swept while it was read")
         return self.from_bytes(body, version.path)
+
+
+class _Swept(DamagedFile):
+    """A version that is gone."""
 
 
 def _news(

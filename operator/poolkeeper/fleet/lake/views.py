@@ -1,9 +1,12 @@
 """Views over the rows that count, for whoever has Spark SQL, DuckDB or Trino.
 
 A view of a table holds the rows of the runs that the latest object of the table's step names, each
-cluster's from its own run. With Spark and DuckDB it reads the table's folder, so that it need not
-be made again when something is published; Trino has to be told of new days and runs, by the same
-statements again. A table that nothing was ever written of has no view yet.
+cluster's from its own run. Which object is the latest says its name, as for everybody else
+(`versions`): where somebody has copied one beside it, every row would be there twice. With Spark
+and DuckDB a view reads the table's folder, so that it need not be made again when something is
+published; Trino has to be told of new days and runs, by the same statements again. A table without
+a file has no view yet: Spark and DuckDB refuse all statements for one over a folder that holds
+none, as a swept run may leave it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,6 +15,8 @@ from typing import Protocol
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake.filesystems import local_path
+from poolkeeper.fleet.lake.objects import Objects
+from poolkeeper.fleet.lake.versions import NAME, SUFFIX
 from poolkeeper.fleet.storage import schemas, table_schema
 from poolkeeper.fleet.storage.table_schema import TableSchema
 
@@ -28,10 +33,31 @@ class SqlDialect(StrEnum):
     TRINO = "trino"
 
 
+def tables_there(objects: Objects, steps: Mapping[str, Iterable[TableSchema]]) -> set[str]:
+    """The names of tables that have a file."""
+    known = (schemas.CURRENT, schemas.MANIFESTS, *(each for of in steps.values() for each in of))
+    folders = {each.name for each in objects.children("") if each.is_folder}
+    return {
+        each.name
+        for each in known
+        if each.name in folders and _has_file(objects, each.name, len(each.by))
+    }
+
+
+def _has_file(objects: Objects, folder: str, depth: int) -> bool:
+    """Whether there is a file so many folders below; the last folders are looked at first."""
+    for each in reversed(objects.children(folder)):
+        if depth and each.is_folder and _has_file(objects, each.path, depth - 1):
+            return True
+        if not depth and not each.is_folder and each.name.endswith(SUFFIX):
+            return True
+    return False
+
+
 def views(
     root: str, engine: SqlDialect, steps: Mapping[str, Iterable[TableSchema]], there: Iterable[str]
 ) -> str:
-    """Statements, each with a semicolon; `there`: names of folders below the root.
+    """Statements, each with a semicolon; `there`: names of tables that have a file.
 
     Raises `Refused` where there are no tables, and for a root that the engine takes for a pattern.
     """
@@ -46,10 +72,10 @@ def views(
         )
     source = _SOURCES[engine]
     found = list(source.before(root, schemas.CURRENT))
-    found.append(_current(source.rows(root, schemas.CURRENT)))
+    found.append(_latest(source, root, schemas.CURRENT))
     if schemas.MANIFESTS.name in known:
         found += source.before(root, schemas.MANIFESTS)
-        found.append(_manifests(source.rows(root, schemas.MANIFESTS)))
+        found.append(_latest(source, root, schemas.MANIFESTS))
     for step, tables in steps.items():
         for table in tables:
             if table.name in known:
@@ -58,20 +84,18 @@ def views(
     return "".join(f"{statement};\n\n" for statement in found).rstrip("\n") + "\n"
 
 
-def _current(rows: str) -> str:
+def _latest(source: "type[_Source]", root: str, table: TableSchema) -> str:
+    """The view of a table of versions: the rows of the latest, in each of its folders."""
+    rows, file = source.versions(root, table), source.file
+    by = "".join(f"{name}, " for name in table.by)
+    of_every = "".join(f"every.{name}, " for name in table.by)
+    grouped = f" group by {by.removesuffix(', ')}" if by else ""
     return (
-        f"create or replace view {PREFIX}current as\n"
-        f"select * from {rows} as every\n"
-        "where (every.step, every.day, every.published) in\n"
-        f"  (select step, day, max(published) from {rows} as latest group by step, day)"
-    )
-
-
-def _manifests(rows: str) -> str:
-    return (
-        f"create or replace view {PREFIX}manifests as\n"
-        f"select * from {rows} as every\n"
-        f"where every.published = (select max(published) from {rows} as latest)"
+        f"create or replace view {PREFIX}{table.name} as\n"
+        f"select {source.columns} from {rows} as every\n"
+        f"where ({of_every}every.{file}) in\n"
+        f"  (select {by}max(latest.{file}) from {rows} as latest\n"
+        f"  where {source.matches}(latest.{file}, '(^|/){NAME}$'){grouped})"
     )
 
 
@@ -94,7 +118,16 @@ def _columns(table: TableSchema, types: Mapping[str, str]) -> str:
 
 
 class _Source(Protocol):
-    """How an engine reads the files of a table."""
+    """How an engine reads the files of a table.
+
+    `file`: a column that an engine has beside those of a table, the file of a row.
+    `columns`: all columns of `every` but that one.
+    `matches`: the function that tells whether a text has a match of a pattern.
+    """
+
+    file: str
+    columns: str
+    matches: str
 
     @staticmethod
     def before(root: str, table: TableSchema) -> list[str]:
@@ -104,9 +137,15 @@ class _Source(Protocol):
     def rows(root: str, table: TableSchema) -> str:
         """All rows of the table, as a view's statement names them."""
 
+    @staticmethod
+    def versions(root: str, table: TableSchema) -> str:
+        """The same with the column `file`."""
+
 
 class _Spark:
     """Files read in place, with the columns of their path."""
+
+    file, columns, matches = "_metadata.file_name", "every.*", "regexp_like"
 
     @staticmethod
     def before(root: str, table: TableSchema) -> list[str]:
@@ -116,9 +155,15 @@ class _Spark:
     def rows(root: str, table: TableSchema) -> str:
         return f"parquet.`{root.replace('`', '``')}/{table.name}`"
 
+    @staticmethod
+    def versions(root: str, table: TableSchema) -> str:
+        return _Spark.rows(root, table)
+
 
 class _DuckDb:
     """Files read in place, with the columns of their path."""
+
+    file, columns, matches = "filename", "every.* exclude (filename)", "regexp_matches"
 
     @staticmethod
     def before(root: str, table: TableSchema) -> list[str]:
@@ -126,6 +171,14 @@ class _DuckDb:
 
     @staticmethod
     def rows(root: str, table: TableSchema) -> str:
+        return _DuckDb._read(root, table)
+
+    @staticmethod
+    def versions(root: str, table: TableSchema) -> str:
+        return _DuckDb._read(root, table, ", filename = true")
+
+    @staticmethod
+    def _read(root: str, table: TableSchema, more: str = "") -> str:
         folder = local_path(root)
         place = str(folder) if folder is not None else root.replace("s3a://", "s3://")
         depth = "/".join("*" for _ in (*table.by, table))
@@ -133,7 +186,7 @@ class _DuckDb:
         hive = f", hive_partitioning = true, hive_types = {{{types}}}" if table.by else ""
         return (
             f"read_parquet('{_quoted(place)}/{table.name}/{depth}.parquet',"
-            f" union_by_name = true{hive})"
+            f" union_by_name = true{hive}{more})"
         )
 
 
@@ -153,6 +206,8 @@ _TRINO_TYPES: Mapping[str, str] = {
 class _Trino:
     """External tables of the Hive connector; new days are found by `sync_partition_metadata`."""
 
+    file, columns, matches = '"$path"', "every.*", "regexp_like"
+
     @staticmethod
     def before(root: str, table: TableSchema) -> list[str]:
         name = f"{PREFIX}{table.name}_files"
@@ -169,6 +224,10 @@ class _Trino:
     @staticmethod
     def rows(root: str, table: TableSchema) -> str:
         return f"{PREFIX}{table.name}_files"
+
+    @staticmethod
+    def versions(root: str, table: TableSchema) -> str:
+        return _Trino.rows(root, table)
 
 
 def _quoted(text: str) -> str:

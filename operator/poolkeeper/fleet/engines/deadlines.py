@@ -1,11 +1,29 @@
-"""A deadline for the whole of a cluster's reading: each answer has its own, and there are many."""
+"""Waiting that ends: for all of a cluster, whose answers each have a deadline, and for Java."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from threading import Event, Timer
+from threading import Event, Thread, Timer
+from typing import TypeVar
 
 from poolkeeper.errors import PoolkeeperError, Unavailable
 from poolkeeper.zk.client.session import Session
+
+T = TypeVar("T")
+
+
+def in_background(action: Callable[[], T]) -> "Future[T]":
+    """What an action will return; it may never, and does not keep the process from ending."""
+    future: Future[T] = Future()
+
+    def act() -> None:
+        try:
+            future.set_result(action())
+        except Exception as failed:  # noqa: BLE001 - raised where the result is asked for
+            future.set_exception(failed)
+
+    Thread(target=act, name="background", daemon=True).start()
+    return future
 
 
 @contextmanager

@@ -5,14 +5,13 @@ Every call has a deadline: a store that does not answer must not stop a driver f
 
 import os
 from collections.abc import Callable
-from concurrent.futures import Future
 from concurrent.futures import TimeoutError as Late
-from threading import Thread
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from poolkeeper.errors import Unavailable
+from poolkeeper.fleet.engines.deadlines import in_background
 from poolkeeper.fleet.lake.filesystems import scheme_of
 from poolkeeper.fleet.lake.objects import PART, PUT_AT_ONCE, StoredObject
 
@@ -102,7 +101,7 @@ class HadoopObjects:
         """Do it within the deadline; `absent` is returned for what is not there."""
         place = f"{self._root}/{path}".rstrip("/")
         try:
-            return _begun(action).result(self._deadline_s)
+            return in_background(action).result(self._deadline_s)
         except Py4JJavaError as failed:
             error = failed.java_exception
             if error.getClass().getName() == _ABSENT:
@@ -136,20 +135,6 @@ class HadoopObjects:
             int(status.getModificationTime()),
             str(status.getEtag()) if hasattr(status, "getEtag") else "",
         )
-
-
-def _begun(action: Callable[[], T]) -> "Future[T]":
-    """What an action will return; it may never, and does not keep the process from ending."""
-    future: Future[T] = Future()
-
-    def act() -> None:
-        try:
-            future.set_result(action())
-        except Exception as failed:  # noqa: BLE001 - raised where the result is asked for
-            future.set_exception(failed)
-
-    Thread(target=act, name="storage", daemon=True).start()
-    return future
 
 
 def _no_client(error: Any) -> bool:

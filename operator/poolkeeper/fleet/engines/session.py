@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import releases
+from poolkeeper.fleet.engines.deadlines import in_background
 
 T = TypeVar("T")
 APP = "poolkeeper-fleet"
@@ -124,17 +125,16 @@ def session(master: str | None, conf: Mapping[str, str] | None = None) -> Iterat
         rf"local[\1,{ATTEMPTS}]",
         master or given.get("spark.master", "local[*]"),
     )
-    builder = SparkSession.builder.master(master).appName(APP)
     local = LOCAL_CONF if master.startswith("local") else {}
     if local:
         # The JVM asks for the address of this machine's name before it reads settings, and there
         # may be none. Spark's page would be open to the network, too.
         os.environ.setdefault("SPARK_LOCAL_IP", LOCAL_CONF["spark.driver.host"])
-    for name, value in {**CONF, **local, **given, **(conf or {})}.items():
-        if name not in ("spark.master", "spark.app.name"):  # the application names itself
-            builder = builder.config(name, value)
+    named = {"spark.master": master, "spark.app.name": APP}  # the application names itself
+    settings = {**CONF, **local, **given, **(conf or {}), **named}
     try:
-        found = builder.getOrCreate()
+        _start_java(settings)
+        found = SparkSession.builder.config(map=settings).getOrCreate()
     except (PySparkException, Py4JError, OSError) as failed:
         raise Unavailable(f"Spark does not start at {master}: {start_cause(failed)}") from failed
     found.sparkContext.setLogLevel("ERROR")
@@ -142,6 +142,25 @@ def session(master: str | None, conf: Mapping[str, str] | None = None) -> Iterat
         yield found
     finally:
         found.stop()
+
+
+def _start_java(settings: Mapping[str, str]) -> None:
+    """Start the JVM as PySpark would, unless there is one; an interrupt is raised when it is there.
+
+    PySpark waits for it to write its port into a folder, which is deleted when an interrupt ends
+    the waiting. The JVM cannot write then, and serves nobody for ever. One that has written ends
+    with this process, however that ends. So the waiting is left to another thread.
+    """
+    if SparkContext._gateway is not None:
+        return
+    conf = SparkConf().setAll(list(settings.items()))
+    started = in_background(lambda: SparkContext._ensure_initialized(conf=conf))
+    try:
+        started.result()
+    except KeyboardInterrupt:
+        with suppress(Exception):
+            started.result()  # another interrupt does not wait for it: the process ends before it
+        raise
 
 
 def _submitted() -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 
 from builders import cluster_spec
 from fleet.conftest import lake_at
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake import entries, manifests
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
@@ -107,6 +107,20 @@ def test_a_run_that_works_is_not_swept(lake: Lake) -> None:
     lake.touch(working)
     assert lake.sweep() == ()
     assert now.sweep() == (working.id,)
+
+
+def test_a_run_that_was_swept_while_it_stood_still_hides_nothing(lake: Lake) -> None:
+    """A machine that sleeps over night; another one has done the work meanwhile."""
+    slow, quick = begun(lake), begun(lake)
+    counting = {"a": entry("a", quick, files=(file_of(quick),))}
+    lake.publish(quick, counting.values())
+    assert later(lake, 25).sweep() == (slow.id,)
+    lake.touch(slow)
+    made = [entry(name, slow, files=(file_of(slow),)) for name in ("a", "b")]
+    with pytest.raises(Unavailable, match="what this run has written of a, b is gone"):
+        lake.publish(slow, made)
+    assert lake.current("plan", DAY) == counting
+    assert later(lake, 50).sweep() == (slow.id,)
 
 
 def test_what_a_task_puts_down_after_its_run_is_over_is_swept(lake: Lake) -> None:

@@ -17,7 +17,7 @@ from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, root_of
 from poolkeeper.fleet.lake.lake import Lake
-from poolkeeper.fleet.lake.objects import ArrowObjects
+from poolkeeper.fleet.lake.objects import ArrowObjects, replace_object
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.storage import schemas
 from s3_server import REGION, Bucket
@@ -149,6 +149,27 @@ def test_a_folder_whose_name_the_locale_does_not_have(fleet: Path, java_options:
     lake = Lake(ArrowObjects(root_of(out)))
     found = lake.current("snapshot", cases.DAY)
     assert (sorted(found), lake.whole(found)) == (list(NAMES), found)
+
+
+class Full(ArrowObjects):
+    """A store that deletes, and takes nothing."""
+
+    def put(self, path: str, body: bytes) -> None:
+        raise Unavailable(f"{self.root}/{path}: cannot be written: it is full")
+
+
+@pytest.mark.parametrize("where", ["a-folder", "a-bucket"])
+def test_what_cannot_be_replaced_stays(where: str, tmp_path: Path, s3: Bucket) -> None:
+    root, storage = root_of(tmp_path), Storage()
+    if where == "a-bucket":
+        root, storage = s3.uri("lake"), Storage.of(s3.hadoop())
+    objects = ArrowObjects(root, storage)
+    replace_object(objects, "report.html", b"of the morning")
+    with pytest.raises(Unavailable, match="it is full"):
+        replace_object(Full(root, storage), "report.html", b"of the evening")
+    assert objects.read("report.html") == b"of the morning"
+    replace_object(objects, "report.html", b"of the evening")
+    assert objects.read("report.html") == b"of the evening"
 
 
 def test_what_a_store_does_not_open_is_no_damage(s3: Bucket) -> None:

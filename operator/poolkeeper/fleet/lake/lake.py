@@ -26,17 +26,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from poolkeeper import __version__
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake import entries as lake_entries
 from poolkeeper.fleet.lake.attempts import ATTEMPTS, folder_of_run
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
-from poolkeeper.fleet.lake.objects import PART, Objects, StoredObject
+from poolkeeper.fleet.lake.objects import PART, Objects, StoredObject, replace_object
 from poolkeeper.fleet.lake.steps import STEP_OF, TABLES_OF
 from poolkeeper.fleet.lake.versions import RowVersions, list_versions
 from poolkeeper.fleet.storage import codecs
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
+from poolkeeper.text import few
 
 GRACE_S = 24 * 3600.0
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -129,9 +130,15 @@ class Lake:
         """Make these rows what counts of the run's step and day, at once.
 
         Those of other clusters stay as they are by then, whoever has made them. See `versions` for
-        several runs at once.
+        several runs at once. Raises `Unavailable` where files of the run are gone: it stood still
+        for so long that another one has swept it, and what counts is better.
         """
         own = {entry.cluster: entry for entry in made}
+        if gone := sorted(own.keys() - self.whole(own).keys()):
+            raise Unavailable(
+                f"{self.root}: what this run has written of {few(gone)} is gone, as another run has"
+                " deleted it (expected no run to stand still for a day): run the step again"
+            )
 
         def prepare(before: Mapping[str, ClusterEntry], after: Mapping[str, ClusterEntry]) -> None:
             used = _runs(after)
@@ -228,7 +235,6 @@ class Lake:
 
     def touch(self, run: StepRun) -> None:
         """Say that a run is under way."""
-        self.objects.delete(f"{_RUNS}/{run.id}.json")
         self._mark(run)
 
     def _oldest_ms(self) -> float:
@@ -248,9 +254,8 @@ class Lake:
 
     def _mark(self, run: StepRun) -> None:
         said = {"id": run.id, "step": run.step, "day": run.day, "tables": list(run.tables)}
-        path = f"{_RUNS}/{run.id}.json"
-        self.objects.delete(path)
-        self.objects.put(path, json.dumps(said, sort_keys=True).encode())
+        body = json.dumps(said, sort_keys=True).encode()
+        replace_object(self.objects, f"{_RUNS}/{run.id}.json", body)
 
     def _marked(self, path: str) -> StepRun | None:
         """The run that an object in `runs` tells of; None for what is none of ours, or damaged."""

@@ -13,7 +13,13 @@ import pyarrow as pa
 from pyarrow import fs
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.lake.filesystems import S3_SCHEMES, Storage, open_filesystem, scheme_of
+from poolkeeper.fleet.lake.filesystems import (
+    FILE,
+    S3_SCHEMES,
+    Storage,
+    open_filesystem,
+    scheme_of,
+)
 from poolkeeper.text import first_line
 
 PUT_AT_ONCE = (*S3_SCHEMES, "gs")
@@ -62,6 +68,16 @@ class Objects(Protocol):
 
     def delete(self, path: str) -> None:
         """Delete an object, or a folder with all that is below it, if it is there."""
+
+
+def replace_object(objects: Objects, path: str, body: bytes) -> None:
+    """Put an object over the one that may be there; raises `Unavailable`.
+
+    Where a store takes it at once, or a rename replaces, that one stays if this one cannot be put.
+    """
+    if scheme_of(objects.root) not in (FILE, *PUT_AT_ONCE):
+        objects.delete(path)
+    objects.put(path, body)
 
 
 class ArrowObjects:

@@ -218,8 +218,7 @@ def _put(lake: "Lake", name: str, body: str) -> str:
         output_files.make_folder(file.parent)
         output_files.write(file, body)
         return str(file)
-    lake.objects.delete(name)
-    lake.objects.put(name, body.encode())
+    snapshot_files.fleet("lake.objects").replace_object(lake.objects, name, body.encode())
     return f"{lake.root}/{name}"
 
 

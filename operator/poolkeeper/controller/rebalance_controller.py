@@ -171,7 +171,8 @@ class RebalanceController:
         seen = (resource.generation, resource.deleting, resource.has_finalizer)
         before = entry.state
         if before.step.is_final and entry.reported_version == seen:
-            return {}  # it has ended, and its end was reported
+            self.reporter.repeat_end(resource)
+            return {}
         external_plans: Mapping[str, ExternalPlan] = {}
         if resource.deleting:
             external_plans, condition = self._withdraw(entry, spec)

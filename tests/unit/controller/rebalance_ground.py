@@ -159,6 +159,7 @@ class Ground:
     def __init__(self):
         self.server, self.said, self.loops = Server(), Said(), Loops()
         self.declared, self.role, self.now_ms = ResourceCache(), LeaderRole.HELD, 9 * HOUR_MS
+        self.clock_s = 0.0
         self.bodies = {}
         for name in ("a", "b"):
             spec = {"zookeeper": {"connect": f"{name}:2181"}, "mode": "Apply"}
@@ -188,7 +189,7 @@ class Ground:
             cluster_loops=self.loops,
             engines={LOCAL: self.planner},
             records=RecordStore(self.server, "ours", TextStore(self.server, "ours")),
-            reporter=RebalanceReporter(self.said, self.said, self.said),
+            reporter=RebalanceReporter(self.said, self.said, self.said, lambda: self.clock_s),
             metrics=Metrics(self.registry),
             role=lambda: self.role,
             now_ms=lambda: self.now_ms,

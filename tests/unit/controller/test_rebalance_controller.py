@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper.controller.reporting.reported_status import LOOK_AGAIN_S
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
@@ -100,6 +101,45 @@ def test_nothing_but_its_state_is_kept_of_a_rebalance_that_has_ended(ground):
     ground.look()
     assert (entry.state.step.is_final, entry.record) == (True, None)
     assert not entry.planning._declarations._known
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["under way", "ended"])
+def test_a_status_that_was_refused_or_changed_is_written_again(ground, ended):
+    """Right after a write a watch may show what was before it, and nothing is written for that."""
+    ground.executing()
+    if ended:
+        ground.loops.outcomes = dict.fromkeys("ab", errand(ExternalPlanState.DONE))
+    reason = ground.look()
+    told = ground.said.statuses.pop("r")
+    ground.bodies["r"]["status"] = {}
+    ground.declared.put(ground.bodies["r"])
+    ground.look()
+    ground.said.statuses.pop("r", None)
+    ground.look()
+    assert "r" not in ground.said.statuses
+    ground.clock_s += LOOK_AGAIN_S
+    assert ground.look() == reason
+    assert ground.said.statuses["r"] == told
+    assert ground.said.events[-1] == ("r", reason)
+    assert ground.said.events.count(("r", reason)) == 1
+
+
+@pytest.mark.parametrize("deleting", [False, True], ids=["it stays", "it is being deleted"])
+def test_the_finalizer_of_one_that_has_ended_is_taken_off_until_it_is_gone(ground, deleting):
+    """A write that fails is not repeated by who makes it."""
+    ground.executing()
+    ground.loops.outcomes = dict.fromkeys("ab", errand(ExternalPlanState.DONE))
+    assert ground.look() == "Succeeded"
+    if deleting:
+        ground.put("Rebalance", "r", {}, guarded=True, deleting=True)
+        ground.look()
+    for _ in range(2):
+        assert ground.said.guarded.pop("r") is False
+        ground.look()
+    ground.put("Rebalance", "r", {}, deleting=deleting)
+    ground.said.guarded.clear()
+    ground.look()
+    assert ground.said.guarded == {}
 
 
 def test_what_is_being_planned_is_dropped_with_the_lease(ground):

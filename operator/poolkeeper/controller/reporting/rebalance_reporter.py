@@ -4,20 +4,20 @@ Events report transitions. The status before is the one last reported, or the li
 """
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
 
 from poolkeeper.controller.reporting import event_records
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
 from poolkeeper.controller.reporting.event_records import reference_of
+from poolkeeper.controller.reporting.reported_status import ReportedStatus
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.model.rebalances import RebalanceSpec
-from poolkeeper.resources.kinds.custom_resource import CustomResource
+from poolkeeper.resources.kinds.custom_resource import CustomResource, Status
 from poolkeeper.resources.status.rebalance import (
     RebalanceStatusInputs,
     rebalance_events,
@@ -29,15 +29,20 @@ from poolkeeper.resources.status.rebalance import (
 @frozen
 class _ReportedRebalance:
     reference: Reference
-    status: Mapping[str, Any]
+    reported: ReportedStatus
 
 
 class RebalanceReporter:
     """Reports Rebalances; called by one thread only."""
 
     def __init__(
-        self, writer: StatusWriter, recorder: EventRecorder, finalizers: BackgroundWriter[bool]
+        self,
+        writer: StatusWriter,
+        recorder: EventRecorder,
+        finalizers: BackgroundWriter[bool],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
         self._writer = writer
         self._recorder = recorder
         self._finalizers = finalizers
@@ -58,16 +63,35 @@ class RebalanceReporter:
             needs_finalizer and resource.deleting
         ):
             self._finalizers.put(reference, needs_finalizer)
-        reported = self._reported.get(resource.uid)
-        before = resource.status if reported is None else reported.status
+        known = self._reported.get(resource.uid)
+        before = resource.status if known is None else known.reported.status
         now_ms = time.time_ns() // 1_000_000
         status = rebalance_status(replace(resource, status=before), inputs, spec, now_ms)
-        self._reported[resource.uid] = _ReportedRebalance(reference, status)
-        if reported is not None and reported.status == status:
+        if not self._put(resource, status):
             return
-        self._writer.put(reference, status, dict(resource.status or {}))
         for event in rebalance_events(before, status):
             event_records.record(self._recorder, resource, event)
+
+    def repeat_end(self, resource: CustomResource) -> None:
+        """Write once more what was reported of a Rebalance that has ended, where it is not there.
+
+        Its status may have been refused or changed, and the removal of its finalizer have failed.
+        """
+        if resource.has_finalizer:
+            self._finalizers.put(reference_of(resource), False)
+        if (known := self._reported.get(resource.uid)) is not None:
+            self._put(resource, known.reported.status)
+
+    def _put(self, resource: CustomResource, status: Status) -> bool:
+        """Have a status written; false if that was reported already."""
+        known, now_s = self._reported.get(resource.uid), self._clock()
+        if known is not None and known.reported.tells(status, resource.status, now_s):
+            return False
+        reference = reference_of(resource)
+        reported = ReportedStatus(resource.uid, status, resource.status, now_s)
+        self._reported[resource.uid] = _ReportedRebalance(reference, reported)
+        self._writer.put(reference, dict(status), dict(resource.status or {}))
+        return True
 
     def is_finalizer_forbidden(self, resource: CustomResource) -> bool:
         """Whether a Rebalance lacks our finalizer because it may not be added."""

@@ -26,7 +26,7 @@ from poolkeeper.controller.reporting.outage import (
 )
 from poolkeeper.controller.reporting.pass_assembly import unchanged_resources
 from poolkeeper.controller.reporting.plan_keeper import PlanKeeper
-from poolkeeper.frozen import frozen
+from poolkeeper.controller.reporting.reported_status import ReportedStatus
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects import finalizers, request_annotation
 from poolkeeper.kube.objects.conditions import status_bytes
@@ -36,7 +36,7 @@ from poolkeeper.model.execution.outcomes import LastObservation, Outcome, State
 from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import kafka_cluster, resource_pool, topic
-from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey, Status
+from poolkeeper.resources.kinds.custom_resource import CustomResource, ObjectKey
 from poolkeeper.resources.status.all_resources import statuses
 from poolkeeper.resources.status.conditions import condition_of, conditions
 from poolkeeper.resources.status.decision_events import (
@@ -57,23 +57,6 @@ from poolkeeper.telemetry.metrics import Metrics
 NOT_YET = Outcome(State.WAITING)
 COUNTED_KINDS = (kafka_cluster.KIND, resource_pool.KIND, topic.KIND)
 PLAN_DOCUMENT = "planDocument"
-LOOK_AGAIN_S = 15.0
-"""A watch shows what was written well within this time; what it shows then may be of others."""
-
-
-@frozen
-class _ReportedStatus:
-    """The status last reported of an object, with its live status and the time of the report."""
-
-    uid: str
-    status: Mapping[str, Any]
-    live: Status | None
-    at_s: float
-
-    def tells(self, status: Mapping[str, Any], live: Status | None, now_s: float) -> bool:
-        """Whether nothing is to be reported again, as nobody has changed anything since."""
-        same = self.status == status and self.live == live
-        return same and (live == status or now_s - self.at_s < LOOK_AGAIN_S)
 
 
 class Reporter:
@@ -98,7 +81,7 @@ class Reporter:
         self._requests: BackgroundWriter[str] = BackgroundWriter(
             "requests", lambda reference, text: request_annotation.remove(api, reference, text)
         )
-        self._reported: dict[ObjectKey, _ReportedStatus] = {}
+        self._reported: dict[ObjectKey, ReportedStatus] = {}
         self._outages = Outages()
         self._clock = clock
         self._inputs: dict[str, tuple[Assembly, LastObservation | None, StatusInputs]] = {}
@@ -325,11 +308,7 @@ class Reporter:
         return made
 
     def _report_status(self, resource: CustomResource, status: Mapping[str, Any]) -> None:
-        """Have a status written, and tell what changed.
-
-        What a watch shows right after a write may be older than the write. If it still shows
-        something else when that cannot be, somebody changed the status, and it is written again.
-        """
+        """Have a status written, and tell what changed."""
         now_s, live = self._clock(), resource.status
         with self._lock:
             reported = self._reported.get(resource.key)
@@ -337,7 +316,7 @@ class Reporter:
                 reported = None
             if reported is not None and reported.tells(status, live, now_s):
                 return
-            self._reported[resource.key] = _ReportedStatus(resource.uid, status, live, now_s)
+            self._reported[resource.key] = ReportedStatus(resource.uid, status, live, now_s)
         reference = reference_of(resource)
         self._writer.put(reference, dict(status), dict(resource.status or {}))
         before = resource.status if reported is None else reported.status

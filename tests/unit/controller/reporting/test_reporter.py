@@ -3,9 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from poolkeeper.controller.reporting.reporter import (
-    LOOK_AGAIN_S,
-)
+from poolkeeper.controller.reporting.reported_status import LOOK_AGAIN_S
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import (
     Outcome,

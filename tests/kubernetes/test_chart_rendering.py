@@ -20,6 +20,7 @@ from chart.rendering import (
     rendered,
     the_only,
 )
+from poolkeeper.kube.objects import plan_documents
 
 DEFINITIONS = {
     ("CustomResourceDefinition", "", f"{plural}.poolkeeper.dev")
@@ -225,6 +226,15 @@ def test_secrets_are_readable_by_name_only(secrets, rules):
         if "secrets" in rule["resources"]
     ]
     assert found == rules
+
+
+@pytest.mark.parametrize("length", [1, 230, 235, 236, 253])
+def test_plan_readers_may_read_what_holds_the_plans_whatever_the_clusters_name(length):
+    clusters = ["a" * length, "other"]
+    roles = of_kind(render({"rbac": {"planReaders": {"clusters": clusters}}}), "Role")
+    (role,) = (each for each in roles if each["metadata"]["name"].endswith("plan-reader"))
+    held = [f"{plan_documents.name_of(each)}-{number}" for each in clusters for number in range(8)]
+    assert role["rules"][0]["resourceNames"] == held
 
 
 @pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])

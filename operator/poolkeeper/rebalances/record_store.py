@@ -3,7 +3,7 @@
 They are named after the Rebalance and the digest of their contents. The Rebalance owns them.
 """
 
-from typing import Any, Protocol
+from typing import Any
 
 from poolkeeper.errors import OtherFormat, Refused
 from poolkeeper.frozen import frozen
@@ -20,18 +20,11 @@ NAME_CHARS_MAX = 180
 """Of a Rebalance's name: the digest and the number of the piece follow."""
 
 
-class RecordApi(configmap_blob.ConfigMapApi, Protocol):
-    """The part of the Kubernetes client that is needed here."""
-
-    def delete(self, path: str, uid: str | None = None) -> bool:
-        """Delete an object; false if it is gone."""
-
-
 @frozen
 class RecordStore:
     """See `records.RebalanceRecords`."""
 
-    api: RecordApi
+    api: configmap_blob.ConfigMapApi
     namespace: str
     texts: TextStore
 

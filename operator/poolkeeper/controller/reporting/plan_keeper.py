@@ -14,8 +14,9 @@ from threading import Lock
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
+from poolkeeper.kube.jobs.configmap_blob import ConfigMapApi
 from poolkeeper.kube.objects import plan_documents
-from poolkeeper.kube.objects.plan_documents import DocumentApi, PlanDocument
+from poolkeeper.kube.objects.plan_documents import PlanDocument
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.plans import Plan
@@ -54,7 +55,7 @@ class PlanKeeper:
 
     def __init__(
         self,
-        api: DocumentApi,
+        api: ConfigMapApi,
         namespace: str,
         text_of: PlanText,
         clock: Callable[[], float] = time.monotonic,

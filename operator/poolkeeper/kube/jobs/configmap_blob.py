@@ -5,7 +5,8 @@
 
 The first ConfigMap is written last: once it exists, all others do. Writing the same text again
 changes nothing, and completes a text that was written in part. All ConfigMaps belong to one owner,
-and are deleted with it.
+and are deleted with it. One that somebody made immutable, or filled with keys of his own, makes way
+where it keeps the text from being written.
 
 A text that is kept elsewhere has one ConfigMap without a piece: its annotation says where.
 
@@ -40,6 +41,9 @@ class ConfigMapApi(Protocol):
     def apply(self, path: str, body: Body, manager: str) -> Body:
         """Apply an object by server-side apply."""
 
+    def delete(self, path: str, uid: str | None = None) -> bool:
+        """Delete an object; false if it is gone."""
+
 
 @frozen
 class Text:
@@ -66,7 +70,28 @@ def write(
     if len(text.chunks) > PIECES_MAX:
         raise Refused(f"{name} has {len(text.chunks)} pieces (expected at most {PIECES_MAX})")
     for body in reversed(bodies(namespace, name, owner, text, labels)):
-        api.apply(_path(namespace, body["metadata"]["name"]), body, MANAGER)
+        _put(api, _path(namespace, body["metadata"]["name"]), body)
+
+
+def _put(api: ConfigMapApi, path: str, body: Body) -> None:
+    try:
+        api.apply(path, body, MANAGER)
+    except Refused:
+        found = api.get(path)
+        if found is None or not _is_spoiled(found, body):
+            raise
+        api.delete(path, found["metadata"]["uid"])
+        api.apply(path, body, MANAGER)
+
+
+def _is_spoiled(found: Body, wanted: Body) -> bool:
+    """Whether a ConfigMap is immutable, or holds what is not ours: both may keep ours out."""
+    foreign = _keys(found) - _keys(wanted)
+    return bool(found.get("immutable") or foreign)
+
+
+def _keys(body: Body) -> set[str]:
+    return {key for part in ("data", "binaryData") for key in body.get(part) or ()}
 
 
 def bodies(
@@ -106,12 +131,13 @@ def read(api: ConfigMapApi, namespace: str, name: str) -> Text | None:
     if head is None:
         return None
     annotations = head["metadata"].get("annotations") or {}
-    if DIGEST not in annotations or not annotations.get(CHUNKS, "").isdigit():
+    count = chunk_count(head)
+    if DIGEST not in annotations or count is None:
         return None
     if stored_at := annotations.get(STORED_AT, ""):
         return Text((), annotations[DIGEST], stored_at=stored_at)
-    found, count = [head], int(annotations[CHUNKS])
-    for number in range(1, min(count, PIECES_MAX)):
+    found = [head]
+    for number in range(1, count):
         body = api.get(_path(namespace, f"{name}-{number}"))
         if body is None:
             return None
@@ -121,6 +147,14 @@ def read(api: ConfigMapApi, namespace: str, name: str) -> Text | None:
     except (KeyError, binascii.Error) as broken:
         raise Refused(f"ConfigMaps {name}-… hold no pieces of a text: {broken!r}") from broken
     return Text(chunks, annotations[DIGEST])
+
+
+def chunk_count(head: Body) -> int | None:
+    """How many chunks the first ConfigMap of a text names; None if it names no number of them."""
+    named = (head["metadata"].get("annotations") or {}).get(CHUNKS, "")
+    # A number of thousands of digits, as somebody may write it, is more than `int` reads.
+    is_number = named.isascii() and named.isdecimal() and len(named) <= len(str(PIECES_MAX))
+    return min(int(named), PIECES_MAX) if is_number else None
 
 
 def _chunk(body: Body, number: int) -> bytes:

@@ -13,7 +13,7 @@ import hashlib
 import json
 import zlib
 from io import BytesIO
-from typing import Any, Protocol
+from typing import Any
 
 from poolkeeper.errors import OtherFormat, Refused
 from poolkeeper.frozen import frozen
@@ -34,13 +34,6 @@ LABELS = {"app.kubernetes.io/managed-by": "poolkeeper", f"{GROUP}/holds": "plan"
 _NAME_MAX = 253 - len("-0")
 
 Body = dict[str, Any]
-
-
-class DocumentApi(ConfigMapApi, Protocol):
-    """The methods of `client.Api` that this module needs."""
-
-    def delete(self, path: str) -> bool:
-        """Delete an object; false if it is gone."""
 
 
 @frozen
@@ -85,7 +78,7 @@ def unpack(packed: bytes) -> PlanDocument:
         raise Refused(f"the ConfigMaps hold no plan that can be read: {broken!r}") from broken
 
 
-def write(api: DocumentApi, namespace: str, cluster: Reference, document: PlanDocument) -> str:
+def write(api: ConfigMapApi, namespace: str, cluster: Reference, document: PlanDocument) -> str:
     """Write the document, unless it is there; return its digest. Removes what an earlier one left.
 
     What somebody else has edited, or the owner of which is gone, is written again.
@@ -95,12 +88,11 @@ def write(api: DocumentApi, namespace: str, cluster: Reference, document: PlanDo
     if is_there(api, namespace, cluster, digest):
         return digest
     head = api.get(_path(namespace, f"{name}-0"))
-    annotations = {} if head is None else head["metadata"].get("annotations") or {}
+    before = (head and configmap_blob.chunk_count(head)) or 0
     chunks = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
     text = configmap_blob.Text(chunks, digest)
     configmap_blob.write(api, namespace, name, _owner(cluster), text, LABELS)
-    before = annotations.get(configmap_blob.CHUNKS, "0")
-    for number in range(len(chunks), min(int(before) if before.isdigit() else 0, CHUNKS_MAX)):
+    for number in range(len(chunks), min(before, CHUNKS_MAX)):
         api.delete(_path(namespace, f"{name}-{number}"))
     return digest
 

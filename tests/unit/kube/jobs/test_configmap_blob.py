@@ -16,6 +16,7 @@ class Objects:
 
     def __init__(self, fails=0):
         self.found, self.written, self.fails = {}, [], fails
+        self.refuses = False
 
     def get(self, path):
         return self.found.get(path)
@@ -24,9 +25,15 @@ class Objects:
         self.fails -= 1
         if not self.fails:
             raise ConnectionError
+        if path in self.found and self.refuses:
+            raise Refused("field is immutable when `immutable` is set")
         self.found[path] = body
         self.written.append(path.removeprefix(f"{HOME}/"))
         return body
+
+    def delete(self, path, uid=None):
+        assert self.found.pop(path)["metadata"]["uid"] == uid
+        return True
 
 
 def write(objects, text=TEXT):
@@ -95,6 +102,44 @@ def test_what_somebody_spoiled_is_refused(change):
     objects.found[f"{HOME}/j-answer-0"].update(change)
     with pytest.raises(Refused, match="hold no pieces of a text"):
         configmap_blob.read(objects, "ours", "j-answer")
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        pytest.param({"immutable": True}, id="immutable"),
+        pytest.param({"data": {"notes": "x"}}, id="other-data"),
+        pytest.param({"binaryData": {"chunk-000009": "eA=="}}, id="other-binary-data"),
+    ],
+)
+def test_what_somebody_spoiled_for_good_makes_way(spoiled):
+    objects = Objects()
+    write(objects)
+    objects.refuses = True
+    for body in objects.found.values():
+        body["metadata"]["uid"] = "u9"
+        body.update(spoiled)
+    other = Text((b"xy", b"z"), "sha256:2")
+    write(objects, other)
+    assert configmap_blob.read(objects, "ours", "j-answer") == Text([b"xy", b"z"], "sha256:2")
+
+
+def test_what_a_policy_refuses_stays_as_it_is():
+    objects = Objects()
+    write(objects)
+    objects.refuses = True
+    with pytest.raises(Refused):
+        write(objects)
+    assert configmap_blob.read(objects, "ours", "j-answer") == Text([b"ab", b"c"], "sha256:1")
+
+
+@pytest.mark.parametrize("named", ["", "two", "-1", "\u00b2", "1" * 5000])
+def test_chunks_without_a_number_are_no_text(named):
+    objects = Objects()
+    write(objects)
+    metadata = objects.found[f"{HOME}/j-answer-0"]["metadata"]
+    metadata["annotations"] = {**metadata["annotations"], configmap_blob.CHUNKS: named}
+    assert configmap_blob.read(objects, "ours", "j-answer") is None
 
 
 def test_config_maps_of_somebody_else_are_no_text():

@@ -30,7 +30,7 @@ class FakeApi:
         self.objects[path] = body
         return body
 
-    def delete(self, path):
+    def delete(self, path, uid=None):
         return self.objects.pop(path, None) is not None
 
 

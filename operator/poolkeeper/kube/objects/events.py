@@ -3,6 +3,9 @@
 Events are for people. They report transitions only, are dropped rather than retried for long, and
 never make anything else fail. Where too many wait, warnings are dropped last. Events of
 cluster-scoped objects are in the namespace `default`, where `kubectl describe` looks for them.
+
+Events of a namespace in which the last one could not be written come after all others: a webhook of
+it that is away may take ten seconds for each.
 """
 
 import logging
@@ -64,6 +67,11 @@ class _PendingEvent:
     at_s: float
     warning: bool
 
+    @property
+    def namespace(self) -> str:
+        """The namespace of the event, not of its object."""
+        return str(self.body["metadata"]["namespace"])
+
 
 class EventRecorder:
     """A thread that writes events; `component` names the controller, `identity` this process.
@@ -89,6 +97,7 @@ class EventRecorder:
         self._filter = EventRateLimit(clock())
         self._forbidden_log = LogRateLimit()
         self._queue: deque[_PendingEvent] = deque()
+        self._failing: set[str] = set()
         self._busy = False
         self._drop_current = False
         self._ended = False
@@ -153,10 +162,23 @@ class EventRecorder:
             keep = self._write(pending)
             with self._condition:
                 self._busy = False
+                self._note(pending.namespace, failed=keep)
                 if keep and not self._drop_current and len(self._queue) < QUEUE_MAX:
                     self._queue.appendleft(pending)
-                    self._condition.wait_for(lambda: self._ended, self._pause_s)
+                    if self._next_place() == 0:
+                        self._condition.wait_for(lambda: self._ended, self._pause_s)
                 self._condition.notify_all()
+
+    def _note(self, namespace: str, *, failed: bool) -> None:
+        """Note whether events of a namespace fail; of one without events nothing is known."""
+        self._failing &= {each.namespace for each in self._queue} - {namespace}
+        if failed:
+            self._failing.add(namespace)
+
+    def _next_place(self) -> int:
+        """The place of the oldest event of a namespace that does not fail, or of the oldest."""
+        places = (at for at, each in enumerate(self._queue) if each.namespace not in self._failing)
+        return next(places, 0)
 
     def _next(self) -> _PendingEvent | None:
         with self._condition:
@@ -164,12 +186,14 @@ class EventRecorder:
             if self._ended:
                 return None
             self._busy, self._drop_current = True, False
-            return self._queue.popleft()
+            place = self._next_place()
+            pending = self._queue[place]
+            del self._queue[place]
+            return pending
 
     def _write(self, pending: _PendingEvent) -> bool:
         """Write one event; return whether to retry it later."""
-        namespace = pending.body["metadata"]["namespace"]
-        path = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        path = f"/apis/events.k8s.io/v1/namespaces/{pending.namespace}/events"
         try:
             self._api.create(path, pending.body)
         except (Refused, Stale, Forbidden) as failed:

@@ -130,6 +130,30 @@ def test_what_comes_while_the_server_is_away_is_told_later_in_order(recording):
     assert [body["reason"] for _, body in objects.created] == ["Moving", "InPlace"]
 
 
+def test_a_namespace_that_fails_keeps_no_other_waiting(recording):
+    """As where an admission webhook of it is away."""
+    elsewhere = Reference("Topic", "other", "orders", "u3")
+
+    class Failing(Objects):
+        away = True
+
+        def create(self, path, body):
+            if self.away and "/shop/" in path:
+                raise Unavailable("its webhook is away")
+            return super().create(path, body)
+
+    objects = Failing()
+    recorder = recording(objects, pause_s=0.5)
+    for reason in ("Moving", "InPlace"):
+        for reference in (TOPIC, POOL, elsewhere):
+            recorder.record(reference, reason, "told")
+    until(lambda: len(objects.created) == 4, "those of others are written")
+    assert [body["reason"] for _, body in objects.created] == ["Moving"] * 2 + ["InPlace"] * 2
+    objects.away = False
+    assert recorder.flush(10)
+    assert [body["reason"] for _, body in objects.created[4:]] == ["Moving", "InPlace"]
+
+
 def test_old_news_are_dropped(recording):
     class Clock:
         now_s = 0.0

@@ -3,15 +3,20 @@
 Watch handlers update the cache and wake threads. Loops take a copy and work from it. A watch can
 miss events: a deletion while the API server was away is never delivered. So `compare` aligns the
 cache with a fresh list.
+
+A list may be ahead of a watch, and a server, or what stands before it, may repeat events or confuse
+their order. So what an event tells counts only if it is later than what is known: else a topic
+would move back to where it was declared to be before, and what was deleted would be made again.
 """
 
 import logging
 import time
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Lock
 from typing import Any
 
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.objects.rate_limit import LogRateLimit
 from poolkeeper.resources.kinds.custom_resource import (
     CustomResource,
@@ -22,10 +27,20 @@ from poolkeeper.resources.kinds.custom_resource import (
 
 UNKNOWN_MAX = 10
 """How many fields of a later release are told of one resource."""
+GONE_MAX = 10_000
+"""Of so many resources that are gone it is known that they are."""
 
 Labels = Mapping[str, str]
 
 logger = logging.getLogger(__name__)
+
+
+@frozen
+class KnownVersions:
+    """What is known of a kind before a list is requested: versions by uid, and uids of the gone."""
+
+    versions: Mapping[str, tuple[int, int]]
+    gone: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -37,6 +52,7 @@ class ResourceCache:
     _namespaces: dict[str, Labels] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
     _revision: int = 0
+    _gone: dict[str, None] = field(default_factory=dict)
     _unknown_log: LogRateLimit = field(default_factory=LogRateLimit)
 
     @property
@@ -45,12 +61,15 @@ class ResourceCache:
         return self._revision
 
     def forget_revision(self) -> None:
-        """Forget the revision, because the store has gone back to an earlier one."""
+        """Forget all revisions, because the store has gone back to an earlier one."""
         with self._lock:
             self._revision = 0
+            self._gone.clear()
+            for key, each in self._objects.items():
+                self._objects[key] = replace(each, revision=0)
 
     def put(self, body: Mapping[str, Any]) -> None:
-        """Add or replace a resource.
+        """Add or replace a resource, unless more is known of it already.
 
         A change of its status alone does not set `changed`: we wrote it ourselves.
         """
@@ -60,8 +79,10 @@ class ResourceCache:
         new = read_object(body, before)
         with self._lock:
             old = self._objects.get(key)
+            if new.uid in self._gone or _is_later(old, new):
+                return
             self._objects[key] = new
-            self._revision = max(self._revision, _revision_of(body))
+            self._revision = max(self._revision, new.revision)
             is_due = bool(new.unknown) and self._unknown_log.is_due(time.monotonic())
         if is_due:
             logger.warning(
@@ -76,11 +97,17 @@ class ResourceCache:
     def drop(self, key: ObjectKey, uid: str) -> None:
         """Remove a deleted resource; a newer one of the same name, with another uid, stays."""
         with self._lock:
+            self._note_gone(uid)
             known = self._objects.get(key)
             if known is None or known.uid != uid:
                 return
             del self._objects[key]
         self.changed.set()
+
+    def _note_gone(self, uid: str) -> None:
+        self._gone[uid] = None
+        while len(self._gone) > GONE_MAX:
+            del self._gone[next(iter(self._gone))]
 
     def put_namespace(self, name: str, labels: Labels) -> None:
         """Add or replace a namespace's labels."""
@@ -117,54 +144,60 @@ class ResourceCache:
         if changed:
             self.changed.set()
 
-    def compare(
-        self, kind: str, bodies: Iterable[Mapping[str, Any]], known: Mapping[str, int]
-    ) -> int:
-        """Align one kind with a fresh list: add what is missing, drop what is gone; count both.
+    def compare(self, kind: str, bodies: Iterable[Mapping[str, Any]], known: KnownVersions) -> int:
+        """Align one kind with a fresh list; count what was missing, gone or declared otherwise.
 
-        `known` are the generations by uid that were cached before the list was requested. Resources
-        cached since then are not dropped, and those dropped since then are not added. A resource
-        cached since then in a later generation than the list's stays as it is. One that had a later
-        generation before was restored.
+        `known` is what was cached before the list was requested. Resources cached since then are
+        not dropped, and those dropped since then are not added. A resource cached since then in a
+        later version than the list's stays as it is. One that had a later version before was
+        restored, and so was one that was gone.
         """
         with self._lock:
             before = dict(self._objects)
         read = (read_object(body, before.get(key_of(body))) for body in bodies)
         listed = {each.key: each for each in read}
         with self._lock:
-            gone = self._drop_unlisted(kind, listed.values(), known)
-            missed = [each for key, each in listed.items() if self._is_newer(key, each, known)]
-            self._objects.update((each.key, each) for each in missed)
-        if gone or missed:
+            missed = self._drop_unlisted(kind, listed.values(), known)
+            for key, each in listed.items():
+                old = self._objects.get(key)
+                if self._is_newer(old, each, known):
+                    self._gone.pop(each.uid, None)
+                    self._objects[key] = each
+                    missed += old is None or _declared_fields(old) != _declared_fields(each)
+        if missed:
             self.changed.set()
-        return gone + len(missed)
+        return missed
 
     def _drop_unlisted(
-        self, kind: str, listed: Collection[CustomResource], known: Mapping[str, int]
+        self, kind: str, listed: Collection[CustomResource], known: KnownVersions
     ) -> int:
         shown = {each.uid for each in listed}
         gone = [
-            key
+            (key, each.uid)
             for key, each in self._objects.items()
-            if key.kind == kind and each.uid in known and each.uid not in shown
+            if key.kind == kind and each.uid in known.versions and each.uid not in shown
         ]
-        for key in gone:
+        for key, uid in gone:
             del self._objects[key]
+            self._note_gone(uid)
         return len(gone)
 
-    def _is_newer(self, key: ObjectKey, listed: CustomResource, known: Mapping[str, int]) -> bool:
-        old = self._objects.get(key)
+    def _is_newer(
+        self, old: CustomResource | None, listed: CustomResource, known: KnownVersions
+    ) -> bool:
         if old is None:
-            return listed.uid not in known
-        was_restored = listed.generation < old.generation == known.get(old.uid)
-        return old.uid == listed.uid and (old.generation < listed.generation or was_restored)
+            went_since = listed.uid in self._gone and listed.uid not in known.gone
+            return listed.uid not in known.versions and not went_since
+        was_restored = listed.version < old.version == known.versions.get(old.uid)
+        return old.uid == listed.uid and (old.version < listed.version or was_restored)
 
-    def generations(self, kind: str) -> Mapping[str, int]:
-        """Return the generations of the cached resources of a kind, by uid."""
+    def known(self, kind: str) -> KnownVersions:
+        """Return what is known of a kind, to be asked for before a list is requested."""
         with self._lock:
-            return {
-                each.uid: each.generation for key, each in self._objects.items() if key.kind == kind
+            versions = {
+                each.uid: each.version for key, each in self._objects.items() if key.kind == kind
             }
+            return KnownVersions(versions, frozenset(self._gone))
 
     def contents(self) -> tuple[tuple[CustomResource, ...], Mapping[str, Labels]]:
         """Return a copy of the cache: the resources, and the labels by namespace."""
@@ -172,10 +205,9 @@ class ResourceCache:
             return tuple(self._objects.values()), dict(self._namespaces)
 
 
-def _revision_of(body: Mapping[str, Any]) -> int:
-    """Return the revision at which a resource was written; 0 if it is no number."""
-    version = str(body["metadata"].get("resourceVersion", ""))
-    return int(version) if version.isascii() and version.isdecimal() else 0
+def _is_later(old: CustomResource | None, new: CustomResource) -> bool:
+    """Whether what is known of a resource is later than what an event tells of it."""
+    return old is not None and old.uid == new.uid and old.version > new.version
 
 
 def _declared_fields(resource: CustomResource) -> tuple[object, ...]:

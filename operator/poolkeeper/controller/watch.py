@@ -276,7 +276,7 @@ class ResourceWatch:
         self._lost |= followed.lost  # before their Topics leave the cache
         missed_in_all = 0
         for kind in KINDS:
-            known = self.cache.generations(kind)
+            known = self.cache.known(kind)
             missed = self.cache.compare(kind, self.source.bodies(kind, followed), known)
             missed_in_all += missed
             if missed and self.ready.is_set():

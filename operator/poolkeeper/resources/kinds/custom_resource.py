@@ -61,6 +61,7 @@ class CustomResource:
     our annotation of a KafkaCluster (`model.execution.person_requests`). `given_up`: a person said
     that a KafkaCluster may be deleted without a look at the cluster. `digest` is that of a Topic's
     spec as it arrived. `unknown`: fields of a later release, which are left out (`parse.pruning`).
+    `revision`: that of the API server's store at which it was written; 0 if that is no number.
     """
 
     kind: str
@@ -79,11 +80,17 @@ class CustomResource:
     given_up: bool = False
     digest: bytes = field(default=b"", compare=False)
     unknown: tuple[str, ...] = field(default=(), compare=False)
+    revision: int = field(default=0, compare=False)
 
     @property
     def key(self) -> ObjectKey:
         """Its identity."""
         return ObjectKey(self.kind, self.namespace, self.name)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """What only grows while it exists, unless the API server's store was restored."""
+        return self.revision, self.generation
 
     @property
     def sound(self) -> bool:
@@ -144,7 +151,13 @@ def read_object(body: Mapping[str, Any], before: CustomResource | None = None) -
         given_up=_annotations(metadata).get(DELETION) == ABANDON,
         digest=digest,
         unknown=unknown,
+        revision=_revision(metadata),
     )
+
+
+def _revision(metadata: Mapping[str, Any]) -> int:
+    version = str(metadata.get("resourceVersion", ""))
+    return int(version) if version.isascii() and version.isdecimal() else 0
 
 
 def _digest(body: Mapping[str, Any]) -> bytes:

@@ -226,12 +226,15 @@ class ClusterLoop:
     def _request(self) -> str:
         """Return what a person asks for and was not answered; a watch may still show the last.
 
-        What is shown for longer was asked for again, or could not be taken off.
+        What is shown for longer after it was taken off was asked for again.
         """
         cluster, answer = self.assembly.cluster, self._answer
         text = "" if cluster is None else cluster.request
-        is_old = answer is not None and text == answer.text
-        return "" if is_old and time.monotonic() - self._answered_s < REQUEST_SEEN_S else text
+        if cluster is None or answer is None or text != answer.text:
+            return text
+        if self._owner.reporter.is_left(cluster, text):
+            self._answered_s = time.monotonic()
+        return "" if time.monotonic() - self._answered_s < REQUEST_SEEN_S else text
 
     def _answered(self, answer: RequestAnswer) -> None:
         self._answer, self._answered_s = answer, time.monotonic()

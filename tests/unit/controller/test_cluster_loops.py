@@ -1,5 +1,6 @@
 """What a loop works towards, by what is declared, and when it ends."""
 
+import time
 from collections.abc import Callable, Set
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,13 @@ import pytest
 
 from builders import cluster_spec
 from poolkeeper.cluster_connections import ClusterConnector
-from poolkeeper.controller.cluster_loop import ClusterLoop
+from poolkeeper.controller.cluster_loop import REQUEST_SEEN_S, ClusterLoop
 from poolkeeper.controller.cluster_loops import ClusterLoops, desired_of
 from poolkeeper.controller.loops import loop
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.desired import Desired, WatchedNamespaces
 from poolkeeper.model.execution.outcomes import Outcome, Progress, State
+from poolkeeper.model.execution.person_requests import AnswerKind, RequestAnswer
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.specs import Mode
 from poolkeeper.model.tenancy import Adoption, AdoptionPolicy
@@ -277,3 +279,35 @@ def test_a_loop_is_woken_once_it_is_known_that_no_external_plan_is_for_it(
         found._config.wake.clear()
         loops.set_external_plans({})
         assert found._config.wake.is_set() is (known is None)
+
+
+def test_a_request_is_carried_out_once_however_long_it_is_shown(
+    loops: ClusterLoops, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `stop` that names no run, and cannot be taken off, would end each later one."""
+    left = [True]
+    loops.reporter = cast(Any, Requests(left))
+    asked = replace(CLUSTER, request="stop")
+    found = ClusterLoop("main", Assembly("main", asked, DESIRED), DESIRED, loops)
+    assert found._request() == "stop"
+    found._answered(RequestAnswer("stop", AnswerKind.DONE, 1))
+    now_s = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    for _ in range(3):
+        now_s += REQUEST_SEEN_S + 1
+        assert found._request() == ""
+    left.clear()
+    now_s += REQUEST_SEEN_S / 2
+    assert found._request() == "", "a watch may show it a little longer"
+    now_s += REQUEST_SEEN_S
+    assert found._request() == "stop", "it was asked for again"
+
+
+class Requests(Anything):
+    """A reporter that has not taken the request off while the list has anything."""
+
+    def __init__(self, left: list[bool]) -> None:
+        self.left = left
+
+    def is_left(self, cluster: CustomResource, text: str) -> bool:
+        return bool(self.left)

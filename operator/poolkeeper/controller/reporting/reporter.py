@@ -16,6 +16,7 @@ from threading import Lock
 from typing import Any, Self
 
 from poolkeeper.controller.reporting import event_records
+from poolkeeper.controller.reporting.answered_requests import AnsweredRequests
 from poolkeeper.controller.reporting.background_writer import BackgroundWriter
 from poolkeeper.controller.reporting.event_records import reference_of
 from poolkeeper.controller.reporting.operator_names import OPERATOR, OperatorName, two_operators
@@ -28,7 +29,7 @@ from poolkeeper.controller.reporting.pass_assembly import unchanged_resources
 from poolkeeper.controller.reporting.plan_keeper import PlanKeeper
 from poolkeeper.controller.reporting.reported_status import ReportedStatus
 from poolkeeper.kube.client.references import Reference
-from poolkeeper.kube.objects import finalizers, request_annotation
+from poolkeeper.kube.objects import finalizers
 from poolkeeper.kube.objects.conditions import status_bytes
 from poolkeeper.kube.objects.events import EventRecorder
 from poolkeeper.kube.objects.status_writer import StatusWriter
@@ -78,9 +79,7 @@ class Reporter:
         self._plans = plans
         self._operator = OperatorName(operator)
         self._finalizers = finalizer_writer(api)
-        self._requests: BackgroundWriter[str] = BackgroundWriter(
-            "requests", lambda reference, text: request_annotation.remove(api, reference, text)
-        )
+        self._requests = AnsweredRequests(api)
         self._reported: dict[ObjectKey, ReportedStatus] = {}
         self._outages = Outages()
         self._clock = clock
@@ -101,7 +100,11 @@ class Reporter:
     def answer(self, cluster: CustomResource, answer: RequestAnswer) -> None:
         """Tell what came of a person's request, and take it off the KafkaCluster."""
         event_records.record(self._recorder, cluster, answer_event(answer))
-        self._requests.put(reference_of(cluster), answer.text)
+        self._requests.put(reference_of(cluster), answer)
+
+    def is_left(self, cluster: CustomResource, text: str) -> bool:
+        """Whether a request that was answered is still to be taken off; this tries it again."""
+        return self._requests.put_again(reference_of(cluster), text)
 
     def report(
         self, assembly: Assembly, outcome: Outcome, edited: Set[ObjectKey] = frozenset()

@@ -79,7 +79,7 @@ def cluster_status(
     elif "runs" in before:
         facts["runs"] = before["runs"]
     if outcome.answered is not None:
-        facts["lastRequest"] = _answer(outcome.answered)
+        facts["lastRequest"] = last_request(outcome.answered)
     elif "lastRequest" in before:
         facts["lastRequest"] = before["lastRequest"]
     if waits := _waits_for(inputs, work, outcome):
@@ -139,7 +139,8 @@ def _finished_run(run: FinishedRun) -> dict[str, Any]:
     }
 
 
-def _answer(answer: RequestAnswer) -> dict[str, Any]:
+def last_request(answer: RequestAnswer) -> dict[str, Any]:
+    """What a status says of the last request of a person."""
     return {
         "request": answer.text[:TEXT_MAX],
         "time": moment(answer.at_ms),

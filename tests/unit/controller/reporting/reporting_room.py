@@ -74,10 +74,11 @@ class Guarded:
 
     def __init__(self) -> None:
         self.allowed = False
+        self.status: dict[str, Any] = {}
         self.asked: Counter[str] = Counter()
 
     def get(self, path: str) -> dict[str, Any]:
-        return {"metadata": {"uid": "", "resourceVersion": "1"}}
+        return {"metadata": {"uid": "", "resourceVersion": "1"}, "status": self.status}
 
     def patch_json(self, path: str, operations: list[dict[str, Any]]) -> dict[str, Any]:
         self.asked[path.rpartition("/")[2]] += 1

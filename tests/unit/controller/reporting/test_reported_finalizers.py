@@ -16,6 +16,7 @@ from poolkeeper.model.execution.person_requests import AnswerKind, RequestAnswer
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.status.conditions import condition_of
 from poolkeeper.resources.status.finalizers import is_run_possible
+from poolkeeper.resources.status.kafka_cluster import last_request
 from unit.controller.reporting.reporting_room import (
     AUTO,
     OBJECTS,
@@ -69,7 +70,9 @@ def test_who_lacks_a_finalizer_that_may_not_be_added_is_not_called_ready() -> No
 
 
 def test_nothing_is_known_of_writes_for_what_is_gone() -> None:
-    room = Room(api=Guarded())
+    api, answer = Guarded(), RequestAnswer("stop", AnswerKind.UNREADABLE, 1)
+    api.status = {"lastRequest": last_request(answer)}
+    room = Room(api=api)
     deletes = replace(
         topic("orders", "fast", partitions=2, replicationFactor=1, deletionPolicy="Delete"), uid=""
     )
@@ -78,8 +81,8 @@ def test_nothing_is_known_of_writes_for_what_is_gone() -> None:
     assert cluster is not None
     with room.reporter as reporter:
         reporter.report(declared, at_rest(declared, SEEN))
-        reporter.answer(cluster, RequestAnswer("stop", AnswerKind.UNREADABLE, 1))
-        writers = (reporter._finalizers, reporter._requests)
+        reporter.answer(cluster, answer)
+        writers = (reporter._finalizers, reporter._requests._writer)
         until(lambda: all(each._forbidden for each in writers), "both were tried")
         reporter.retain((), ())
         assert not any(each._forbidden for each in writers)

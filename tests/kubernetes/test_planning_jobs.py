@@ -166,6 +166,23 @@ def test_what_keeps_a_job_from_beginning_is_told(planning, question):
         until(lambda: not planning.left(), "what failed is gone")
 
 
+def test_a_quota_that_has_no_room_for_a_pod_is_told(planning, question):
+    quota = {"metadata": {"name": "full"}, "spec": {"hard": {"pods": "0"}}}
+    path = f"/api/v1/namespaces/{planning.namespace}/resourcequotas"
+    planning.plane.request("POST", path, quota)
+    try:
+        with planning.rebalance() as name:
+            engine = planning.engine()
+            assert engine.request_plans(name, question) is None
+            said = until(lambda: engine.pending_reason(name, question), "it says what is wrong", 60)
+            assert said.startswith("its pod is not created, as a quota, a limit or a policy")
+            assert "exceeded quota: full" in planning.plane.kubectl(*said.split()[-5:]).stdout
+            engine.forget(name)
+            until(lambda: not planning.left(), "everything of the Job is gone")
+    finally:
+        planning.plane.request("DELETE", f"{path}/full")
+
+
 def test_the_rights_granted_are_the_rights_used(planning):
     """Of all that the tests above did."""
     events = planning.plane.audit()

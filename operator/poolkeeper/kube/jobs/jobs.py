@@ -7,6 +7,7 @@ leaves a suspended Job, which the next leader completes and resumes.
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -109,8 +110,13 @@ def read(api: JobApi, namespace: str, name: str) -> JobView | None:
 
 
 def pending_reason(api: JobApi, namespace: str, name: str) -> str:
-    """What pods of a running Job wait for, executors included, in a sentence; may be empty."""
-    return pod_failures.pending_reason(_pods(api, namespace, f"{JOB}={name}"))
+    """What a Job or its pods wait for, executors included, in a sentence; may be empty."""
+    if pods := _pods(api, namespace, f"{JOB}={name}"):
+        return pod_failures.pending_reason(pods)
+    body = api.get(_path(namespace, name))
+    if body is None or _phase(body) not in (JobPhase.RUNNING, JobPhase.ENDING):
+        return ""
+    return pod_failures.absence_reason(body, datetime.now(UTC))
 
 
 def resume(api: JobApi, namespace: str, job: JobView) -> None:

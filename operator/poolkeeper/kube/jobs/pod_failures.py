@@ -8,15 +8,20 @@
 | terminated: OOMKilled; exit code 137 | the pod used more memory than its limit |
 | pod reason Evicted, Preempting, NodeLost, Shutdown; DisruptionTarget | its node evicted it |
 | Job condition Failed: DeadlineExceeded, BackoffLimitExceeded | too slow; too many failures |
+| Job started, and no pod is there | its creation is refused: by a quota, a limit or a policy |
+| Job deleted, and still there | a finalizer keeps it |
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 Body = Mapping[str, Any]
 
 KILLED = 137
 MESSAGE_CHARS_MAX = 500
+AT_WORK_S = 15.0
+"""Kubernetes makes the pod of a Job, and deletes a Job, well within this time."""
 _ENDED = ("Succeeded", "Failed")
 _WORKS = ("ContainerCreating", "PodInitializing")
 
@@ -43,6 +48,24 @@ def pending_reason(pods: Iterable[Body]) -> str:
     return next(
         filter(None, map(_pending_reason_of, sorted(begun, key=_created_at, reverse=True))), ""
     )
+
+
+def absence_reason(job: Body, now: datetime) -> str:
+    """Why a Job without pods goes no further; empty while that may be in the making."""
+    metadata, status = job["metadata"], job.get("status") or {}
+    named = f"{metadata['name']} -n {metadata.get('namespace', '')}"
+    if deleted := metadata.get("deletionTimestamp"):
+        kept = ", ".join(metadata.get("finalizers") or ()) or "none is named"
+        said = f"an earlier Job is being deleted, and finalizers keep it ({kept})"
+        return f"{said}: kubectl describe job {named}" if _is_old(deleted, now) else ""
+    if _is_old(status.get("startTime"), now):
+        said = "its pod is not created, as a quota, a limit or a policy refuses it"
+        return f"{said}: kubectl describe job {named}"
+    return ""
+
+
+def _is_old(time: str | None, now: datetime) -> bool:
+    return bool(time) and (now - datetime.fromisoformat(str(time))).total_seconds() > AT_WORK_S
 
 
 def pod_failure(pod: Body) -> str:

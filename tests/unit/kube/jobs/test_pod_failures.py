@@ -1,3 +1,5 @@
+from datetime import UTC, datetime
+
 import pytest
 
 from poolkeeper.kube.jobs import pod_failures
@@ -140,3 +142,29 @@ UNSCHEDULABLE = {
 )
 def test_what_is_waited_for(pods, said):
     assert pod_failures.pending_reason(pods) == said
+
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+LONG_AGO, JUST_NOW = "2026-01-31T11:59:30Z", "2026-01-31T11:59:55Z"
+HOW = "kubectl describe job daily-plan -n ours"
+REFUSED = f"its pod is not created, as a quota, a limit or a policy refuses it: {HOW}"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "status", "said"),
+    [
+        pytest.param({}, {}, "", id="not-started"),
+        pytest.param({}, {"startTime": JUST_NOW}, "", id="started-just-now"),
+        pytest.param({}, {"startTime": LONG_AGO, "ready": 0}, REFUSED, id="no-pod"),
+        pytest.param({"deletionTimestamp": JUST_NOW}, {}, "", id="deleted-just-now"),
+        pytest.param(
+            {"deletionTimestamp": LONG_AGO, "finalizers": ["a.b/c"]},
+            {"startTime": LONG_AGO},
+            f"an earlier Job is being deleted, and finalizers keep it (a.b/c): {HOW}",
+            id="kept-by-a-finalizer",
+        ),
+    ],
+)
+def test_a_job_without_pods_says_why(metadata, status, said):
+    job = {"metadata": {"name": "daily-plan", "namespace": "ours", **metadata}, "status": status}
+    assert pod_failures.absence_reason(job, NOW) == said

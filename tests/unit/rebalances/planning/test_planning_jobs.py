@@ -220,6 +220,15 @@ def test_a_job_that_is_going_is_waited_for(server, engine):
     engine.request_plans("daily", QUESTION)
     server.found[f"{JOBS}/{JOB}"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     assert engine.request_plans("daily", QUESTION) is None
+    assert "finalizers keep it" in engine.pending_reason("daily", QUESTION)
+
+
+def test_a_job_whose_pod_is_not_created_says_so(server, engine):
+    engine.request_plans("daily", QUESTION)
+    assert engine.pending_reason("daily", QUESTION) == ""
+    server.found[f"{JOBS}/{JOB}"]["status"] = {"startTime": "2026-01-01T00:00:00Z"}
+    assert "its pod is not created" in engine.pending_reason("daily", QUESTION)
+    server.pods = [{"metadata": {"name": "p"}, "status": {"phase": "Running"}}]
     assert engine.pending_reason("daily", QUESTION) == ""
 
 

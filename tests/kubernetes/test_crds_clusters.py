@@ -6,6 +6,7 @@ from admission import DURATION, NO_TIME, OUT_OF_RANGE, SIZE, ask_reader, ask_ser
 from manifests import CLUSTER
 
 SERVERS = "every server is written as host:port, with commas between them"
+SECRET = "spec.zookeeper.credentialsSecretRef.name"
 HASH = f"sha256:{'0' * 64}"
 
 
@@ -56,6 +57,16 @@ ROWS = [
         "spec.brokers.bootstrapServers: bootstrap servers have no chroot and no scheme",
     ),
     cluster("a certificate with its key", {"zookeeper": {"tls": {"certificate": "c", "key": "k"}}}),
+    cluster("a Secret", {"zookeeper": {"credentialsSecretRef": {"name": "zk.main-1"}}}),
+    *(
+        cluster(
+            f"the Secret {name}",
+            {"zookeeper": {"credentialsSecretRef": {"name": name}}},
+            f"{SECRET}: {SECRET} in body should match"
+            " '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'",
+        )
+        for name in ("..", "a/b", "../configmaps/a", "a?watch=1", "a#b", "A", "a\n", "-a")
+    ),
     cluster("a Secret for TLS", {"zookeeper": {"tls": {"secretRef": {"name": "tls"}}}}),
     cluster(
         "a certificate without its key",

@@ -39,7 +39,7 @@ class Reference:
     @property
     def path(self) -> str:
         """The path of the object."""
-        return f"{collection(self.kind, self.namespace)}/{_segment(self.name)}"
+        return f"{collection(self.kind, self.namespace)}/{segment(self.name)}"
 
     @property
     def status_path(self) -> str:
@@ -53,9 +53,10 @@ class Reference:
 
 def collection(kind: str, namespace: str = "") -> str:
     """Return the path of all objects of a kind, in one namespace or (empty) in all."""
-    inside = f"/namespaces/{_segment(namespace)}" if namespace and kind in NAMESPACED else ""
+    inside = f"/namespaces/{segment(namespace)}" if namespace and kind in NAMESPACED else ""
     return f"{GROUP_PATH}{inside}/{PLURALS[kind]}"
 
 
-def _segment(name: str) -> str:
+def segment(name: str) -> str:
+    """Return a name as one segment of a path, whatever it holds."""
     return quote(name, safe="")

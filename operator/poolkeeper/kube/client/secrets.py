@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from poolkeeper.errors import Forbidden, SecretForbidden, Unavailable
+from poolkeeper.kube.client.references import segment
 
 
 class SecretApi(Protocol):
@@ -53,7 +54,7 @@ def read(api: SecretApi, namespace: str, name: str) -> Secret:
     list is forbidden, whether it exists or not: `SecretForbidden`.
     """
     try:
-        found = api.get(f"/api/v1/namespaces/{namespace}/secrets/{name}")
+        found = api.get(f"/api/v1/namespaces/{namespace}/secrets/{segment(name)}")
     except Forbidden as forbidden:
         raise SecretForbidden(
             f"Secret {namespace}/{name} may not be read: add {name} to credentials.secretNames of"

@@ -57,6 +57,16 @@ def test_what_is_missing_is_named(act, message):
     assert str(raised.value) == message
 
 
+@pytest.mark.parametrize("name", ["../configmaps/a", "a?watch=1", "a#b"])
+def test_a_name_leads_to_no_other_object(name):
+    class Asked(Objects):
+        def get(self, path):
+            assert not set("/?#") & set(path.removeprefix("/api/v1/namespaces/ops/secrets/"))
+
+    with pytest.raises(Unavailable, match="there is no Secret"):
+        secrets.read(Asked(), "ops", name)
+
+
 def test_what_may_not_be_read_is_named_too():
     with pytest.raises(SecretForbidden) as raised:
         secrets.read(Objects(error=Forbidden("RBAC")), "ops", "zk")

@@ -39,7 +39,7 @@ from poolkeeper.rebalances.metrics import RebalanceMetrics, metrics_of
 from poolkeeper.rebalances.planning.engines import PlanningEngine
 from poolkeeper.rebalances.planning.planning_task import PlanningTask
 from poolkeeper.rebalances.rate_shares import limits_of
-from poolkeeper.rebalances.records import RebalanceRecords
+from poolkeeper.rebalances.records import RebalanceRecords, Record
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan
 from poolkeeper.resources.checks.assembly import Assembly
 from poolkeeper.resources.kinds import rebalance
@@ -56,6 +56,7 @@ from poolkeeper.telemetry.metrics import Metrics
 
 LOOK_S = 1.0
 LOOK_MAX_S = 300.0
+STORE_AGAIN_MS = 30_000
 
 logger = logging.getLogger(__name__)
 
@@ -243,17 +244,31 @@ class RebalanceController:
         assemblies: Mapping[str, Assembly],
     ) -> ReadyCondition:
         settling, now_ms = self.cluster_loops.settling(), self.now_ms()
+        if entry.unstored is not None and now_ms < entry.store_again_ms:
+            raise entry.unstored
         found = entry.planning.poll(spec, entry.state, assemblies, settling, now_ms)
         entry.state = found.state
         if found.record is None or found.scope is None:
             return found.condition
-        digest = self.records.write(resource, found.record)
+        digest = self._store(entry, resource, found.record, now_ms)
         rebalance_state = lifecycle.with_plans(
             found.state, found.scope, found.record.answer, digest
         )
         entry.state, entry.record = lifecycle.with_end(rebalance_state, now_ms), found.record
         entry.planning.end()
         return ready_condition_of(entry.state, spec)
+
+    def _store(
+        self, entry: RebalanceEntry, resource: CustomResource, record: Record, now_ms: int
+    ) -> str:
+        """Keep the plans; where that fails, they are not asked for and written every second."""
+        try:
+            digest = self.records.write(resource, record)
+        except PoolkeeperError as failed:
+            entry.unstored, entry.store_again_ms = failed, now_ms + STORE_AGAIN_MS
+            raise
+        entry.unstored = None
+        return digest
 
     def _await_approval(
         self,

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from poolkeeper.controller.rebalance_controller import STORE_AGAIN_MS
 from poolkeeper.controller.reporting.reported_status import LOOK_AGAIN_S
 from poolkeeper.kube.leadership.leader_election import LeaderRole
 from poolkeeper.model.execution.outcomes import (
@@ -91,6 +92,25 @@ def test_metrics_tell_from_planning_to_the_end(ground):
     ground.role = LeaderRole.STANDBY
     ground.look()
     assert ground.metric("rebalances", reason="Failed") == 0
+
+
+def test_plans_that_cannot_be_kept_are_not_written_every_second(ground):
+    """As where a quota has no room for a ConfigMap; there may be hundreds of them."""
+    applied = []
+    apply = ground.server.apply
+    ground.server.apply = lambda *given: (applied.append(given), apply(*given))[1]
+    ground.server.forbids = True
+    for _ in range(3):
+        assert ground.look() == "Waiting"
+        ground.now_ms += 1000
+    assert len(applied) == 1
+    message = condition_of(ground.said.statuses["r"], "Ready")["message"]
+    assert message == "reading a ConfigMap is not allowed"
+    ground.server.forbids = False
+    assert ground.look() == "Waiting"
+    ground.now_ms += STORE_AGAIN_MS
+    assert ground.look() == "WaitingForApproval"
+    assert len(applied) == 2
 
 
 def test_nothing_but_its_state_is_kept_of_a_rebalance_that_has_ended(ground):

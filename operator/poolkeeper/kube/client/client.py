@@ -113,9 +113,19 @@ class Api:
     def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
         """Return the object, or `None` if there is none."""
         answer = self._request("get", "GET", path, deadline_s=deadline_s)
+        return (
+            None if failures.is_absence(answer) else self._stored(answer, f"reading {path}", path)
+        )
+
+    def resources(self, path: str) -> list[Body]:
+        """Return the kinds that are served below `path`, a group and its version; may be none."""
+        answer = self._request("get", "GET", path)
         if answer.status == 404:
-            return None
-        return self._content(answer, f"reading {path}", path)
+            return []
+        found = self._content(answer, f"reading {path}", path)
+        if not isinstance(found.get("resources"), list):
+            raise Unavailable(f"the API server's answer is no list of kinds (reading {path})")
+        return list(found["resources"])
 
     def list(
         self, path: str, chunk: int = 500, *, labels: str = "", deadline_s: float | None = None
@@ -174,7 +184,7 @@ class Api:
     def update(self, path: str, body: Body, *, deadline_s: float | None = None) -> Body:
         """Replace an object; raises `Stale` if the body's resourceVersion is outdated."""
         answer = self._request("update", "PUT", path, body, PLAIN, deadline_s=deadline_s)
-        return self._content(answer, f"writing {path}", path)
+        return self._stored(answer, f"writing {path}", path)
 
     def apply(
         self,
@@ -193,7 +203,7 @@ class Api:
         """
         query = urlencode({"fieldManager": manager, "force": "true" if force else "false"})
         answer = self._request("apply", "PATCH", f"{path}?{query}", body, APPLY, deadline_s)
-        return self._content(answer, f"applying {path}", path)
+        return self._stored(answer, f"applying {path}", path)
 
     def patch_json(
         self, path: str, operations: Sequence[Body], *, deadline_s: float | None = None
@@ -201,7 +211,7 @@ class Api:
         """Apply all operations of a JSON patch or none; raises `Stale` if a test in it fails."""
         answer = self._request("patch", "PATCH", path, list(operations), JSON_PATCH, deadline_s)
         tests = any(operation["op"] == "test" for operation in operations)
-        return self._content(answer, f"patching {path}", path, tests=tests)
+        return self._stored(answer, f"patching {path}", path, tests=tests)
 
     def delete(
         self,
@@ -221,15 +231,20 @@ class Api:
         if uid is not None:
             options["preconditions"] = {"uid": uid}
         answer = self._request("delete", "DELETE", path, options, PLAIN, deadline_s)
-        if answer.status == 404:
+        if failures.is_absence(answer):
             return False
         self._content(answer, f"deleting {path}", path)
         return True
 
-    def _content(self, answer: ApiResponse, doing: str, path: str, *, tests: bool = False) -> Body:
+    def _content(self, answer: ApiResponse, doing: str, path: str) -> Body:
+        if not answer.good:
+            raise failures.failure(answer, doing, path)
+        return failures.content(answer, doing)
+
+    def _stored(self, answer: ApiResponse, doing: str, path: str, *, tests: bool = False) -> Body:
         if not answer.good:
             raise failures.failure(answer, doing, path, tests=tests)
-        return failures.content(answer, doing)
+        return failures.object_of(answer, doing)
 
     def _request(
         self,

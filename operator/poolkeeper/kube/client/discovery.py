@@ -12,10 +12,10 @@ NEEDED = ("KafkaCluster", "ResourcePool", "Topic", "Rebalance")
 
 
 class DiscoveryApi(Protocol):
-    """The methods of `client.Api` that this module needs."""
+    """The method of `client.Api` that this module needs."""
 
-    def get(self, path: str) -> dict[str, Any] | None:
-        """Return an object."""
+    def resources(self, path: str) -> list[dict[str, Any]]:
+        """Return the kinds that are served."""
 
 
 def missing_kinds(api: DiscoveryApi) -> tuple[str, ...]:
@@ -33,5 +33,4 @@ def kinds_being_removed(api: DiscoveryApi) -> tuple[str, ...]:
 
 
 def _verbs(api: DiscoveryApi) -> dict[str, list[str]]:
-    found = api.get(GROUP_PATH) or {}
-    return {each["name"]: each.get("verbs", []) for each in found.get("resources") or ()}
+    return {each["name"]: each.get("verbs", []) for each in api.resources(GROUP_PATH)}

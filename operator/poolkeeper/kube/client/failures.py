@@ -72,6 +72,22 @@ def content(answer: ApiResponse, doing: str) -> dict[str, Any]:
     return found
 
 
+def object_of(answer: ApiResponse, doing: str) -> dict[str, Any]:
+    """Return the stored object in a successful response; raises `Unavailable` if there is none."""
+    found = content(answer, doing)
+    if not _has_metadata(found) or not isinstance(found["metadata"].get("uid"), str):
+        raise Unavailable(f"the API server's answer is no stored object ({doing})")
+    return found
+
+
+def is_absence(answer: ApiResponse) -> bool:
+    """Whether the server says that there is no such object.
+
+    A 404 that is no Status is of a kind that is not served, or of a proxy that knows no way.
+    """
+    return answer.status == 404 and _status(answer.body) is not None
+
+
 def items(found: Mapping[str, Any], doing: str) -> list[dict[str, Any]]:
     """Return the objects of a list; raises `Unavailable` if it is none.
 
@@ -80,7 +96,7 @@ def items(found: Mapping[str, Any], doing: str) -> list[dict[str, Any]]:
     listed = found.get("items", "")
     if listed is None:  # an empty list, in Go
         return []
-    if not isinstance(listed, list):
+    if not isinstance(listed, list) or not all(map(_has_metadata, listed)):
         raise Unavailable(f"the API server's answer is no list ({doing})")
     return listed
 
@@ -125,6 +141,10 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         return max(0.0, float(headers["Retry-After"]))
     except (KeyError, ValueError):
         return None
+
+
+def _has_metadata(found: Any) -> bool:
+    return isinstance(found, dict) and isinstance(found.get("metadata"), dict)
 
 
 def _status(body: bytes) -> dict[str, Any] | None:

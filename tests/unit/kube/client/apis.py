@@ -7,7 +7,7 @@ from kubernetes.client.configuration import Configuration
 from poolkeeper.kube.client.client import Api
 from unit.kube.http_servers import serving
 
-THING = {"kind": "Thing", "metadata": {"name": "a"}}
+THING = {"kind": "Thing", "metadata": {"name": "a", "uid": "u1"}}
 
 
 @contextmanager

@@ -23,6 +23,10 @@ DEEP = "[" * 200_000
 THINGS = {"kind": "ThingList", "metadata": {}, "items": [THING]}
 
 
+def item(number):
+    return {"metadata": {"name": str(number)}}
+
+
 def status(code, message="because", **details):
     body = {"kind": "Status", "status": "Failure", "message": message, "code": code}
     return answers(code, body | ({"details": details} if details else {}))
@@ -50,6 +54,10 @@ def patch_untested(api):
 
 def remove(api):
     return api.delete("/things/a", "u1")
+
+
+def kinds(api):
+    return api.resources("/apis/x/v1")
 
 
 def try_watch(api):
@@ -204,7 +212,45 @@ def test_requests(call, method, target, kind, sent):
             "no list",
             id="a-list-that-is-none",
         ),
+        *(
+            pytest.param(
+                enumerate_all,
+                answers(200, {"kind": "ThingList", "metadata": {}, "items": [THING, one]}),
+                Unavailable,
+                "no list",
+                id=f"a-list-of-{one}",
+            )
+            for one in (None, {}, {"metadata": None}, "x")
+        ),
         pytest.param(read, answers(200, []), Unavailable, "no object", id="a-list"),
+        *(
+            pytest.param(
+                call, answers(200, body), Unavailable, "no stored object", id=f"{name}-{id}"
+            )
+            for name, call in (("read", read), ("write", write), ("apply", apply), ("patch", patch))
+            for id, body in (
+                ("a-success", {"kind": "Status", "metadata": {}, "status": "Success"}),
+                ("nothing", {"kind": "Thing", "metadata": None}),
+                ("no-uid", {"kind": "Thing", "metadata": {"name": "a", "uid": 7}}),
+            )
+        ),
+        pytest.param(
+            read, answers(404, "<html>no backend"), Unavailable, "not serve", id="404-of-a-proxy"
+        ),
+        pytest.param(
+            remove,
+            answers(404, "<html>no backend"),
+            Unavailable,
+            "not serve",
+            id="404-of-a-proxy-for-a-deletion",
+        ),
+        pytest.param(
+            kinds,
+            answers(200, {"kind": "Status", "metadata": {}}),
+            Unavailable,
+            "no list of kinds",
+            id="no-list-of-kinds",
+        ),
         pytest.param(make, says("What?\r\n\r\n"), Unavailable, "cannot be reached", id="no-http"),
         pytest.param(make, says_and_closes(""), Unavailable, "cannot be reached", id="closed"),
         pytest.param(
@@ -254,6 +300,13 @@ def test_what_is_absent_is_none():
         assert remove(api) is False
 
 
+def test_kinds_that_are_served():
+    served = {"kind": "APIResourceList", "resources": [{"name": "things"}]}
+    with api_of(answers(200, served), answers(404, "404 page not found")) as (api, _):
+        assert kinds(api) == [{"name": "things"}]
+        assert kinds(api) == []
+
+
 def test_a_read_survives_one_broken_connection_and_a_creation_does_not():
     with api_of(says_and_closes(""), answers(200, THING)) as (api, server):
         assert read(api) == THING
@@ -292,20 +345,20 @@ def test_patience_with_a_busy_server_ends(pause, asked):
 
 
 def test_lists_come_in_chunks():
-    first = {"metadata": {"continue": "a=b&c"}, "items": [{"n": 1}, {"n": 2}]}
-    last = {"metadata": {}, "items": [{"n": 3}]}
+    first = {"metadata": {"continue": "a=b&c"}, "items": [item(1), item(2)]}
+    last = {"metadata": {}, "items": [item(3)]}
     with api_of(answers(200, first), answers(200, last)) as (api, server):
-        assert list(api.list("/things", chunk=2)) == [{"n": 1}, {"n": 2}, {"n": 3}]
+        assert list(api.list("/things", chunk=2)) == [item(1), item(2), item(3)]
         targets = [request.target for request in server.requests]
         assert targets == ["/things?limit=2", "/things?limit=2&continue=a%3Db%26c"]
 
 
 def test_a_list_whose_objects_are_too_big_at_once_comes_in_smaller_chunks():
     long = answers(200, " " * (ANSWER_BYTES_MAX + 1))
-    first = answers(200, {"metadata": {"continue": "x"}, "items": [{"n": 1}]})
-    last = answers(200, {"metadata": {}, "items": [{"n": 2}]})
+    first = answers(200, {"metadata": {"continue": "x"}, "items": [item(1)]})
+    last = answers(200, {"metadata": {}, "items": [item(2)]})
     with api_of(first, long, last) as (api, server):
-        assert list(api.list("/things", chunk=10)) == [{"n": 1}, {"n": 2}]
+        assert list(api.list("/things", chunk=10)) == [item(1), item(2)]
         targets = [request.target.partition("?")[2] for request in server.requests]
         token = "&continue=x"
         assert targets == ["limit=10", f"limit=10{token}", f"limit=1{token}"]

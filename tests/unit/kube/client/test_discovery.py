@@ -15,11 +15,9 @@ class Objects:
     def __init__(self, verbs):
         self.verbs = verbs
 
-    def get(self, path):
+    def resources(self, path):
         assert path == "/apis/poolkeeper.dev/v1alpha1"
-        if self.verbs is None:
-            return None
-        return {"resources": [{"name": name, "verbs": can} for name, can in self.verbs.items()]}
+        return [{"name": name, "verbs": can} for name, can in (self.verbs or {}).items()]
 
 
 def without(*names):

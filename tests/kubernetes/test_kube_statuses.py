@@ -148,6 +148,22 @@ def test_a_field_that_the_servers_definition_lacks_costs_no_status(
     assert found == status(partitions=4)
 
 
+def test_a_condition_of_a_status_that_was_replaced_goes_with_the_next(api, writer, namespace):
+    """As where definitions are upgraded after the operator: parts of it are not who applies'."""
+    (topic,) = topics(api, namespace, 1)
+    for message, fields in (("one", {"ofALaterRelease": 1}), ("another", {})):
+        moving = status("False", message, **fields)
+        working = {"type": "Reconciling", "status": "True", "message": message}
+        moving["conditions"].append({**moving["conditions"][0], **working})
+        writer.put(topic, moving, live(api, topic))
+        assert writer.flush(60)
+    assert len(live(api, topic)["conditions"]) == 2
+    writer.put(topic, status(), live(api, topic))
+    assert writer.flush(60)
+    assert writer.refused == 0
+    assert [each["type"] for each in live(api, topic)["conditions"]] == ["Ready"]
+
+
 def test_nothing_is_written_that_is_there(control_plane, api, namespace):
     (topic,) = topics(api, namespace, 1)
     first = StatusWriter(api)

@@ -15,7 +15,10 @@ A status is ours as a whole. Applying keeps what others have written beside it: 
 that nobody made. So where the server's answer shows any, the status is replaced.
 
 The definitions of the kinds may be of an earlier release, and lack a field. Server-side apply
-refuses the whole status then. So it is replaced: the server leaves out what it does not know.
+refuses the whole status then. So it is replaced: the server leaves out what it does not know. Parts
+of what was replaced do not belong to who applies. A condition that is applied no more then stays
+without its message, or whatever else the replacement had changed, and each later status would be
+refused for that. So what is refused is replaced as well.
 
 While the server is away all threads pause together, so that it is not flooded when it returns. An
 object that alone cannot be written (RBAC of its namespace) does not delay others. Writes to one
@@ -226,7 +229,10 @@ class StatusWriter:
         try:
             answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
         except UndeclaredField as lacking:
-            answer = self._write_declared_fields(reference, status, lacking)
+            self._log_undeclared(reference, lacking)
+            answer = self._replace(reference, status)
+        except Refused:
+            answer = self._replace(reference, status)
         self.writes += 1
         self._on_written((self._now() - pending.at).total_seconds())
         if _holds_foreign(answer.get("status") or {}, status):
@@ -247,14 +253,11 @@ class StatusWriter:
         with self._lock:
             self._written.pop(reference, None)
 
-    def _write_declared_fields(
-        self, reference: Reference, status: Status, lacking: UndeclaredField
-    ) -> dict[str, Any]:
-        """Write a status without the fields that the server does not know; return the object."""
+    def _replace(self, reference: Reference, status: Status) -> dict[str, Any]:
+        """Write a status as a whole, without fields that the server does not know."""
         found = self._api.get(reference.path)
         if found is None:
             raise Stale(f"{reference} is gone", reference.path)
-        self._log_undeclared(reference, lacking)
         return self._api.patch_json(reference.status_path, _replacement(found, status))
 
     def _log_undeclared(self, reference: Reference, lacking: UndeclaredField) -> None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from threading import Event
 
+from poolkeeper.errors import Refused
 from poolkeeper.kube.client.references import Reference
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -27,7 +28,11 @@ class Objects:
 
     def get(self, path):
         uid = self.uids.get(path)
-        return None if uid is None else {"metadata": {"uid": uid}}
+        return None if uid is None else {"metadata": {"uid": uid, "resourceVersion": "7"}}
+
+    def patch_json(self, path, operations):
+        """Replace a status; it is refused for the same reason as applying it."""
+        raise Refused("spec.x: bad")
 
     def apply(self, path, body, manager):
         assert manager == "poolkeeper"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from poolkeeper.errors import UndeclaredField
+from poolkeeper.errors import Refused, UndeclaredField
 from unit.kube.objects.status_ground import (
     TOPIC,
     Objects,
@@ -54,12 +54,28 @@ def test_what_others_wrote_into_a_status_is_removed(writing, ours, foreign):
     ]
 
 
+class Mixed(Objects):
+    """A server on which parts of a condition belong to others, so that applying cannot drop it."""
+
+    def apply(self, path, body, manager):
+        raise Refused("status.conditions[1].message: Required value")
+
+    def patch_json(self, path, operations):
+        self.status[path.removesuffix("/status")] = operations[-1]["value"]
+        return {"metadata": {"uid": "u1"}, "status": operations[-1]["value"]}
+
+
+def test_a_status_that_cannot_be_applied_is_replaced(writing):
+    objects = Mixed()
+    writer = writing(objects)
+    writer.put(TOPIC, said(), {})
+    assert writer.flush(5)
+    assert objects.status[TOPIC.path] == dated()
+    assert (writer.writes, writer.refused) == (1, 0)
+
+
 class Older(Objects):
     """A server whose definition of the kind lacks the field `late`."""
-
-    def get(self, path):
-        found = super().get(path)
-        return None if found is None else {"metadata": found["metadata"] | {"resourceVersion": "7"}}
 
     def apply(self, path, body, manager):
         if "late" in body["status"]:

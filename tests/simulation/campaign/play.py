@@ -249,8 +249,7 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
     for path in [*s.hidden]:
         damage.show(s, path)
     tools.load_configs(s)
-    hangs = has(outcome.waits, WaitReason.STAGE_IN_FLIGHT) and s.has(Trouble.CONFIG_UNLOADABLE)
-    if hangs or has(outcome.waits, WaitReason.COPY_NOT_BEGUN):
+    if s.has(Trouble.CONFIG_UNLOADABLE):  # brokers make a log once they are told of it again
         s.later(2_000, lambda: machines.change_controller(s))
     strange = any(wait.reason in STRANGE for wait in outcome.waits)
     if strange and s.cluster.exists(REQUEST):

@@ -202,13 +202,20 @@ def address(server: str) -> tuple[str, int]:
 
 
 class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
-    """Connections that record how the last attempt to find the cluster ended: `last_error`."""
+    """Connections that record how the last attempts to find the cluster ended: `last_error`."""
 
     def __init__(self, net: NetworkSelector, **configs: object) -> None:
         super().__init__(net, **configs)
-        self.last_error = ""
+        self._errors: dict[str, str] = {}
         self._refusals = 0
         self._refused: Exception = kafka_errors.SaslAuthenticationFailedError("hung up")
+
+    @property
+    def last_error(self) -> str:
+        """Why no server let us in, each with its server where they differ; "" before the first."""
+        if len(reasons := {*self._errors.values()}) < 2:
+            return next(iter(reasons), "")
+        return "; ".join(f"{server}: {why}" for server, why in sorted(self._errors.items()))
 
     def get_connection(self, node_id: object, **how: object) -> KafkaConnection:
         """Return the connection; raise where credentials were refused often enough."""
@@ -217,7 +224,7 @@ class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it ha
         connection = super().get_connection(node_id, **how)
         if not self.bootstrapped:
             connection.init_future.add_errback(lambda error: self._note_failure(connection, error))
-            connection.init_future.add_callback(lambda _: self._note_success())
+            connection.init_future.add_callback(lambda _: self._note_success(connection))
         return connection
 
     def _note_failure(self, connection: KafkaConnection, error: Exception) -> None:
@@ -230,20 +237,30 @@ class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it ha
         if isinstance(error, REFUSED):
             self._refusals += 1
             self._refused = error
-        if self.last_error and late:
+        if self._errors and late:
             return  # the deadline ended the last attempt; those before it say more
-        self.last_error = reason(error)
-        if answered or late:
-            return
-        if self.config["security_protocol"] in WITHOUT_TLS:
-            self.last_error += "; brokers that require TLS close connections without it"
-        elif hung_up and _tells_no_certificate(error):
-            self.last_error += UNTRUSTED
+        closed = _was_made(connection, error) and not answered and not late
+        self._errors[self._server(connection)] = reason(error) + self._remark(closed, error)
 
-    def _note_success(self) -> None:
-        self.last_error = "it accepts connections, but does not answer in time"
+    def _remark(self, closed: bool, error: Exception) -> str:
+        """What may be why a server closed the connection before it said a word."""
+        if not closed:
+            return ""
+        if self.config["security_protocol"] in WITHOUT_TLS:
+            return "; brokers that require TLS close connections without it"
+        return UNTRUSTED if _tells_no_certificate(error) else ""
+
+    def _note_success(self, connection: KafkaConnection) -> None:
+        why = "it accepts connections, but does not answer in time"
         if self.config["sasl_mechanism"] is None:
-            self.last_error += "; brokers that require credentials close connections without them"
+            why += "; brokers that require credentials close connections without them"
+        self._errors[self._server(connection)] = why
+
+    def _server(self, connection: KafkaConnection) -> str:
+        found = self.cluster.broker_metadata(connection.node_id)
+        if found is None:
+            return ""
+        return f"[{found.host}]:{found.port}" if ":" in found.host else f"{found.host}:{found.port}"
 
 
 def is_listening(host: str, port: int) -> bool:
@@ -267,6 +284,11 @@ def _await_reachable(bootstrap: Sequence[str], deadline: float) -> None:
         else:
             return
     raise Unavailable(f"no broker answers ({'; '.join(refusals)})")
+
+
+def _was_made(connection: KafkaConnection, error: BaseException) -> bool:
+    """Whether the server took the connection, whatever became of it: a handshake failed, say."""
+    return connection.parser is not None or isinstance(error.__context__, OSError)
 
 
 def _tls_error(error: BaseException) -> ssl.SSLError | None:

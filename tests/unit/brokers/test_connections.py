@@ -1,8 +1,12 @@
+import contextlib
+import itertools
 import socket
 import ssl
+import threading
 
 import pytest
 from kafka import errors as kafka_errors
+from kafka.net import manager
 
 from poolkeeper.brokers import connections
 from poolkeeper.errors import Refused, Unavailable
@@ -97,6 +101,38 @@ def test_a_server_that_never_answers_is_unavailable_at_the_deadline():
         server = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(Unavailable, match=f"brokers at {server}: no answer in time"):
             connections.connect([server], {}, deadline_s=0.2)
+
+
+REQUIRES_TLS = "; brokers that require TLS close connections without it"
+
+
+@contextlib.contextmanager
+def hanging_up():
+    """A server that closes each connection; its address."""
+
+    def serve():
+        with contextlib.suppress(OSError):
+            while True:
+                listening.accept()[0].close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+def test_each_server_s_own_reason_is_told_and_no_other_remark(monkeypatch):
+    turns = itertools.count()
+    monkeypatch.setattr(manager.random, "choice", lambda those: those[next(turns) % len(those)])
+    with hanging_up() as server, pytest.raises(Unavailable) as raised:
+        connections.connect([server, "127.0.0.1:1"], {}, deadline_s=0.8)
+    told = str(raised.value).partition(f"brokers at {server},127.0.0.1:1: ")[2]
+    assert "127.0.0.1:1: cannot connect (111 ECONNREFUSED)" in told
+    assert told.count(REQUIRES_TLS) == 1
+    own = next(each for each in told.split("127.0.0.1:") if each.startswith(server.split(":")[1]))
+    assert REQUIRES_TLS in own
 
 
 @pytest.mark.parametrize(

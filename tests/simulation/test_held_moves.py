@@ -7,9 +7,9 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from simulation.executors import Executor
-from simulation.guarded import WANTED, Guarded
+from simulation.guarded import MB, WANTED, Guarded
 
-CONFIG = "/config/topics/t"
+CONFIG, CONFIG_OF_U = "/config/topics/t", "/config/topics/u"
 UNLOADABLE, IN_FLIGHT = WaitReason.CONFIG_UNLOADABLE, WaitReason.STAGE_IN_FLIGHT
 
 
@@ -34,6 +34,27 @@ def passes_of_a_run(*, mended_at: int) -> list[Outcome]:
     executor.at_rest = at_rest
     executor.finish(passes_max=300)
     return list(executor.seen)
+
+
+def test_what_is_held_and_let_go_within_a_stage_is_told_soon() -> None:
+    cluster = Guarded("3.9.2")
+    for name in ("t", "u"):
+        cluster.simulation.set_size(name, 0, 400 * MB)
+    executor = Executor(cluster, WANTED)
+    told: list[bool] = []
+
+    def at_rest(outcome: Outcome) -> bool:
+        if has(outcome, ActionKind.STAGE_REQUESTED):
+            cluster.set(CONFIG_OF_U, {"version": 1, "config": {"retention.ms": "a week"}})
+        held = any(wait.reason is UNLOADABLE and wait.topic == "u" for wait in outcome.waits)
+        if held and not any(told):
+            cluster.set(CONFIG_OF_U, {"version": 1, "config": {}})
+        told.append(held)
+        assert outcome.progress is None or outcome.progress.stage < 2, "one stage"
+        return not held and any(told)
+
+    executor.at_rest = at_rest
+    executor.finish(passes_max=300)
 
 
 @pytest.mark.parametrize("mended_at", [0, 1], ids=["never-mended", "mended"])

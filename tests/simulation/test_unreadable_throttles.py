@@ -20,7 +20,7 @@ from simulation.guarded import SLOW, Guarded
 RUN, STOP = "/poolkeeper/run", "/poolkeeper/run/stop"
 BROKER, TOPIC = "/config/brokers/3", "/config/topics/t"
 FOREIGN = (WaitReason.THROTTLE_CONFLICT, WaitReason.THROTTLES_YIELDED)
-AWAITED = (WaitReason.THROTTLES_UNWRITABLE, WaitReason.TOPIC_UNREADABLE)
+AWAITED = {WaitReason.THROTTLES_UNWRITABLE, WaitReason.TOPIC_UNREADABLE}
 CAUSES = ["hidden", "damaged"]
 POOLS = (pool_spec("p", 1, 3, cluster="c"), pool_spec("q", 2, 4, cluster="c"))
 TOPICS = [topic_spec(name, pool, partitions=2, replication_factor=2) for name, pool in ("tp", "uq")]
@@ -67,6 +67,8 @@ def is_foreign(outcome: Outcome) -> bool:
 def waits(outcome: Outcome) -> bool:
     reasons = {wait.reason for wait in outcome.waits}
     moving = {WaitReason.STAGE_IN_FLIGHT, WaitReason.THROTTLE_SETTLING} & reasons
+    if outcome.progress is not None:
+        reasons.discard(WaitReason.THROTTLES_UNWRITABLE)  # a run ends without what that holds
     return not moving and not outcome.did and not reasons.isdisjoint(AWAITED)
 
 

@@ -10,7 +10,7 @@ from poolkeeper.brokers.sizes import BrokerLogs
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.outcomes import Progress
-from poolkeeper.model.execution.runs import Phase, Run, StoredRun
+from poolkeeper.model.execution.runs import Phase, Run, StoredRun, UnreadableConfig
 from poolkeeper.model.execution.waits import Wait, damage_wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.readings import ClusterReading
@@ -118,11 +118,16 @@ def disk_waits(
 
 
 def held_waits(
-    stored: StoredRun, cluster: Cluster, desired: Desired, now_ms: int
+    stored: StoredRun,
+    cluster: Cluster,
+    desired: Desired,
+    now_ms: int,
+    unwritable: Mapping[str | int, UnreadableConfig] | None = None,
 ) -> tuple[Wait, ...]:
     """Return why moves of the run are held while others go on; `cluster` has sizes, if known.
 
-    A run that ends makes none of them.
+    A run that ends makes none of them. `unwritable`: by topic and by broker, why it cannot be
+    throttled, for who has tried.
     """
     run, document = stored.run, stored.document
     if run is None or document is None or run.phase not in (Phase.THROTTLING, Phase.MOVING):
@@ -131,7 +136,8 @@ def held_waits(
         return ()
     plan = document.plan
     progress = classify(plan.moves, cluster)
-    at = RunSituation(run, document, RunView(ClusterReading(cluster), progress), desired, now_ms)
+    view = RunView(ClusterReading(cluster), progress)
+    at = RunSituation(run, document, view, desired, now_ms, unwritable=unwritable or {})
     places = tuple(p.at if p.state in OPEN_STATES else None for p in progress)
     return held_moves.lasting_waits(plan, held_moves.held_moves(at, places, cluster))
 

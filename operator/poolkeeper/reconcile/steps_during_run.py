@@ -13,9 +13,10 @@ from functools import partial
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
-from poolkeeper.model.execution.runs import Run
+from poolkeeper.model.execution.runs import Run, StoredRun
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Step
+from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful_plan import lawful_plan
@@ -30,6 +31,7 @@ from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide import steps
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
 from poolkeeper.reconcile.pass_memory import PlanDuringRun
+from poolkeeper.reconcile.recorded_run import held_waits
 
 LOOK_EVERY_MS = 30_000
 LOOK_AGAIN_MS = 2_000
@@ -50,6 +52,7 @@ def with_steps(
         return _with_look(context, outcome, known)
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
         observed, owned, plan, adopted = _plan_again(context, desired, authority, run, outcome.plan)
+        _note_held(context, desired, run, observed.cluster)
         result = Result(adopted) + _write(context, owned, authority, observed, plan, outcome.plan)
         again = bool(result.did or observed.cluster.torn)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
@@ -58,6 +61,13 @@ def with_steps(
         if result.did:
             outcome = replace(outcome, state=State.PROGRESSED, did=(*outcome.did, *result.did))
     return _with_look(context, outcome, known)
+
+
+def _note_held(context: PassContext, desired: Desired, run: Run, cluster: Cluster) -> None:
+    """Note which moves of the run are held, by now: that may begin and end within one stage."""
+    memory = context.memory
+    stored = StoredRun(run, memory.documents.get(run.digest))
+    memory.held = held_waits(stored, cluster, desired, context.now_ms(), memory.unwritable)
 
 
 def _with_look(context: PassContext, outcome: Outcome, known: PlanDuringRun) -> Outcome:

@@ -133,8 +133,21 @@ def test_views_of_a_folder_that_would_be_a_pattern_are_refused(name, fleet: Path
             )
             for option in ("--history", "--step")
         ),
-        pytest.param(
-            ["features", "--out", "o", "--conf", "x"], "'x' (expected KEY=VALUE)", id="conf"
+        *(
+            pytest.param(
+                ["features", "--out", "o", "--conf", word],
+                f"{word!r} (expected KEY=VALUE)",
+                id=f"conf-{word}",
+            )
+            for word in ("x", "=x", " =x")
+        ),
+        *(
+            pytest.param(
+                ["features", "--out", "o", "--master", word],
+                f"'--master': {word!r} (expected local[N], spark://HOST:PORT or k8s://",
+                id=f"master-{word}",
+            )
+            for word in ("foo", "local[0]", "local[x]", "spark://", "local[2,0]", "127.0.0.1:7077")
         ),
     ],
 )
@@ -297,3 +310,11 @@ def test_views_are_of_all_days(run, tmp_path):
     code, _, err = run("fleet", "ddl", "--out", tmp_path / "out", "--day", "2024-01-02")
     assert code == 1
     assert "--day: views have the rows of all days" in err
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[*]", "local[2]", "local[2,3]", "spark://a:1,b:2", "k8s://https://a"]
+)
+def test_masters_that_spark_has(master: str, fleet: Path, run) -> None:
+    code, _, err = run("fleet", "run", *where(fleet), *DAY, "--master", master)
+    assert (code, err) == (0, "")

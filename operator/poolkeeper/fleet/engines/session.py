@@ -61,12 +61,21 @@ LOCAL_CONF: Mapping[str, str] = {
     ),
 }
 _CAUSE_MAX = 500
-_CLASS = re.compile(r"^(?:Caused by: )?(?:(?:java|poolkeeper)\.\S+: )?")
+# The name of its class says all but the name of the host.
+_CLASS = re.compile(r"^(?:Caused by: )?(?:(?:java|poolkeeper)\.(?!net\.UnknownHost)\S+: )?")
 # What Java finds full is where Spark keeps rows between tasks, unless it was writing a table.
 _LOCAL_DISK_FULL = re.compile(r"(?:Caused by: )?java\.io\.IOException: No space left on device")
 _WRITING_A_TABLE = re.compile(r"\[TASK_WRITE_FAILED\]")  # Spark's name of the error
+# All that Java sees of a Python that was killed is the end of what it was to say.
+_WORKER_GONE = "java.io.EOFException"
+_WORKER_EXITED = re.compile(r"Python worker exited unexpectedly")  # Spark's words
+WORKER_KILLED = (
+    "Python processes of a task were killed again and again, as where memory is short: give"
+    " executors more of it, or have fewer tasks at a time (--processes N, or --master 'local[N]')"
+)
 LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
 _NO_JAVA = "JAVA_GATEWAY_EXITED"  # Spark's name of the error
+_ENDED = "(No active SparkContext.)"  # all that is said of a session that ended while it began
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 
 
@@ -120,11 +129,8 @@ def session(master: str | None, conf: Mapping[str, str] | None = None) -> Iterat
     os.environ.setdefault("SPARK_SUBMIT_OPTS", f'"-Dlog4j2.configurationFile={_LOGGING}"')
     # On one machine Spark tries a task once, whatever is configured, unless the master says more.
     given = _submitted()
-    master = re.sub(
-        r"^local\[([^,\]]+)\]$",
-        rf"local[\1,{ATTEMPTS}]",
-        master or given.get("spark.master", "local[*]"),
-    )
+    asked = master or given.get("spark.master", "local[*]")
+    master = re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{ATTEMPTS}]", asked)
     local = LOCAL_CONF if master.startswith("local") else {}
     if local:
         # The JVM asks for the address of this machine's name before it reads settings, and there
@@ -136,7 +142,7 @@ def session(master: str | None, conf: Mapping[str, str] | None = None) -> Iterat
         _start_java(settings)
         found = SparkSession.builder.config(map=settings).getOrCreate()
     except (PySparkException, Py4JError, OSError) as failed:
-        raise Unavailable(f"Spark does not start at {master}: {start_cause(failed)}") from failed
+        raise Unavailable(f"Spark does not start at {asked}: {start_cause(failed)}") from failed
     found.sparkContext.setLogLevel("ERROR")
     try:
         yield found
@@ -207,20 +213,25 @@ def start_cause(failed: Exception) -> str:
             "Java does not, or ends at once, and says why above: it needs Java 17 or later, by"
             f" JAVA_HOME or on the search path ({_NO_JAVA})"
         )
-    return cause(failed)
+    found = cause(failed)
+    if found == _ENDED:
+        return "no master answers there, or it has refused the application, as Spark says above"
+    return found
 
 
 def cause(failed: Exception) -> str:
     """The last line that says something, which of Python's is the error itself."""
     lines = [line.strip() for line in str(failed).splitlines() if line.strip()]
-    noise = ("at ", "SQLSTATE", "...")
+    noise = ("at ", "SQLSTATE", "...", "Driver stacktrace:")
     causes = [
         line
         for line in lines
         if not line.startswith(noise)  # their words: the cause is among lines of the stack
     ]
     last = (causes or [type(failed).__name__])[-1]
+    if last.endswith(_WORKER_GONE) and any(map(_WORKER_EXITED.search, lines)):
+        return WORKER_KILLED
     is_writing = any(map(_WRITING_A_TABLE.search, lines))
     is_local = _LOCAL_DISK_FULL.match(last) and not is_writing
     remedy = LOCAL_DISK if is_local else ""
-    return _CLASS.sub("", last)[:_CAUSE_MAX] + remedy
+    return _CLASS.sub("", last.removeprefix(": "))[:_CAUSE_MAX] + remedy

@@ -1,6 +1,7 @@
 """`poolkeeper fleet answer`: what a planning Job runs; a planning request in, plans out."""
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,20 @@ DEADLINE_S = 60.0
 MESSAGE_CHARS_MAX = 2000
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_MASTER = re.compile(
+    r"local(\[(\*|[1-9][0-9]*)(,[1-9][0-9]*)?\])?|local-cluster\[.+\]|yarn|(spark|k8s)://.+"
+)
+
+
+def check_master(
+    _context: click.Context, _option: click.Parameter, master: str | None
+) -> str | None:
+    """Refuse what is no master of Spark: its Java would start, and say so with its whole stack."""
+    if master is not None and _MASTER.fullmatch(master) is None:
+        raise click.BadParameter(
+            f"{master!r} (expected local[N], spark://HOST:PORT or k8s://https://HOST:PORT)"
+        )
+    return master
 
 
 @frozen
@@ -92,7 +107,9 @@ class AnswerOptions:
     help="Hadoop's settings of --storage, such as keys: a file each.",
 )
 @click.option("--storage-from", metavar="BYTES", type=click.IntRange(min=0), default=0, hidden=True)
-@click.option("--master", metavar="URL", help="Do it with Spark, at this master.")
+@click.option(
+    "--master", metavar="URL", callback=check_master, help="Do it with Spark, at this master."
+)
 @click.option(
     "--processes", metavar="N", type=click.IntRange(min=1), help="Without --master: how many."
 )
@@ -128,7 +145,7 @@ def settings(words: tuple[str, ...]) -> dict[str, str]:
     found = {}
     for word in words:
         key, separator, value = word.partition("=")
-        if not separator:
+        if not key.strip() or not separator:
             raise click.BadParameter(f"{word!r} (expected KEY=VALUE)", param_hint="--conf")
         found[key] = value
     return found

@@ -112,7 +112,12 @@ _OPTIONS = (
         callback=_day,
         help="Default: today, or the latest snapshot's.",
     ),
-    click.option("--master", metavar="URL", help="Spark's master; default: this machine."),
+    click.option(
+        "--master",
+        metavar="URL",
+        callback=answer.check_master,
+        help="Spark's master; default: this machine.",
+    ),
     click.option(
         "--processes",
         metavar="N",

@@ -13,12 +13,12 @@ from builders import cluster, desired, pool_spec, topic, topic_spec
 from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
-from poolkeeper.errors import InvalidInput
+from poolkeeper.errors import InvalidInput, Refused
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import local_path
-from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.stages import pipeline, waves
 from poolkeeper.fleet.stages import plan as stages_plan
 from poolkeeper.fleet.stages.plan import PlanTask
@@ -155,6 +155,19 @@ class TestAgain:
         assert made.cluster == "other"
         assert cases.entry(lake, "plan", "main") == before["main"]
         assert cases.entry(lake, "plan", "other").run != before["other"].run
+
+    def test_tables_of_another_version_are_made_again(self, lake: Lake) -> None:
+        """They cannot be read, which the report of the day says, and to make them again."""
+        cases.put(lake, self.CASE)
+        pipeline.plan(ALONE, lake, cases.DAY, ["main"])
+        ours = cases.entry(lake, "plan")
+        newer = replace(ours, versions={**ours.versions, "moves": "99"})
+        run = StepRun(ours.run, "plan", cases.DAY, tuple(ours.versions))
+        lake.publish(run, [newer])
+        with pytest.raises(Refused, match="table moves has version 99"):
+            cases.kept(lake, "main")
+        assert len(pipeline.plan(ALONE, lake, cases.DAY, ["main"]).made) == 1
+        assert cases.kept(lake, "main").hash
 
     @pytest.mark.parametrize("what", ["snapshot", "declaration", "features", "file", "length"])
     def test_another_input_is_planned_again(self, what: str, lake: Lake) -> None:

@@ -133,7 +133,7 @@ def entries_of_run(
 ) -> dict[str, ClusterEntry]:
     """The entries of the rows that a run made."""
     step.lake.touch(run)
-    versions = {table.name: str(table.version) for table in TABLES_OF[step.name]}
+    versions = _versions(step)
     return {
         each.cluster: ClusterEntry(
             each.cluster,
@@ -149,13 +149,21 @@ def entries_of_run(
     }
 
 
+def _versions(step: Step) -> dict[str, str]:
+    return {table.name: str(table.version) for table in TABLES_OF[step.name]}
+
+
 def _kept(
     step: Step, before: Mapping[str, ClusterEntry], keep: Callable[[ClusterEntry], bool]
 ) -> dict[str, ClusterEntry]:
+    versions = _versions(step)  # of others, this release reads nothing
     alike = {
         name: before[name]
         for name, digest in step.inputs.items()
-        if name in before and before[name].input == digest and keep(before[name])
+        if name in before
+        and before[name].input == digest
+        and before[name].versions == versions
+        and keep(before[name])
     }
     return step.lake.whole(alike)
 

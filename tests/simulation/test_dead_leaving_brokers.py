@@ -101,3 +101,28 @@ def test_after_a_rollback_who_is_dead_leaves_first(kafka: str) -> None:
     executor.at_rest = converged
     executor.finish()
     assert_left(cluster)
+
+
+@pytest.mark.parametrize("kafka", VERSIONS)
+def test_a_move_is_not_begun_that_keeps_a_broker_which_nobody_waits_for_any_more(
+    kafka: str,
+) -> None:
+    """Nobody else can have what broker 1 had: its pool is as large as the replication factor."""
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
+    cluster.start(first=4)
+    cluster.create_topic("t", [1, 2], [1, 2], [1, 2], [1, 2])
+    kill(cluster, 1)
+    wanted = desired(ALLOWED, 1, 3, heal=replace(HEAL, after_s=10))
+    executor = Executor(cluster, wanted, brokers=AskedBrokers(cluster))
+    began_ms = cluster.clock.now_ms()
+    executor.at_rest = lambda _: cluster.clock.now_ms() - began_ms > 300_000
+    executor.finish(passes_max=1000)
+    did = [action.kind for outcome in executor.seen for action in outcome.did]
+    assert did.count(ActionKind.MOVES_CANCELLED) <= 1
+    assert did.count(ActionKind.STAGE_REQUESTED) <= 1
+    (told,) = {w for w in executor.seen[-1].waits if w.reason is WaitReason.TARGET_NOT_LIVE}
+    assert told.brokers == (1,)
+    cluster.simulation.start_broker(1)
+    executor.at_rest = converged
+    executor.finish(passes_max=2000)
+    assert all(set(ids) == {1, 3} for ids in cluster.replicas("t").values())

@@ -123,11 +123,12 @@ def held_waits(
     desired: Desired,
     now_ms: int,
     unwritable: Mapping[str | int, UnreadableConfig] | None = None,
+    gone: frozenset[int] = frozenset(),
 ) -> tuple[Wait, ...]:
     """Return why moves of the run are held while others go on; `cluster` has sizes, if known.
 
     A run that ends makes none of them. `unwritable`: by topic and by broker, why it cannot be
-    throttled, for who has tried.
+    throttled, for who has tried. `gone`: the brokers that count as gone for good.
     """
     run, document = stored.run, stored.document
     if run is None or document is None or run.phase not in (Phase.THROTTLING, Phase.MOVING):
@@ -136,7 +137,7 @@ def held_waits(
         return ()
     plan = document.plan
     progress = classify(plan.moves, cluster)
-    view = RunView(ClusterReading(cluster), progress)
+    view = RunView(ClusterReading(cluster), progress, gone=gone)
     at = RunSituation(run, document, view, desired, now_ms, unwritable=unwritable or {})
     places = tuple(p.at if p.state in OPEN_STATES else None for p in progress)
     return held_moves.lasting_waits(plan, held_moves.held_moves(at, places, cluster))

@@ -16,7 +16,6 @@ from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Run, StoredRun
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, Step
-from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
 from poolkeeper.planning.lawful_plan import lawful_plan
@@ -52,7 +51,7 @@ def with_steps(
         return _with_look(context, outcome, known)
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
         observed, owned, plan, adopted = _plan_again(context, desired, authority, run, outcome.plan)
-        _note_held(context, desired, run, observed.cluster)
+        _note_held(context, desired, run, observed)
         result = Result(adopted) + _write(context, owned, authority, observed, plan, outcome.plan)
         again = bool(result.did or observed.cluster.torn)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
@@ -63,11 +62,12 @@ def with_steps(
     return _with_look(context, outcome, known)
 
 
-def _note_held(context: PassContext, desired: Desired, run: Run, cluster: Cluster) -> None:
+def _note_held(context: PassContext, desired: Desired, run: Run, observed: Observation) -> None:
     """Note which moves of the run are held, by now: that may begin and end within one stage."""
     memory = context.memory
     stored = StoredRun(run, memory.documents.get(run.digest))
-    memory.held = held_waits(stored, cluster, desired, context.now_ms(), memory.unwritable)
+    now_ms, gone = context.now_ms(), observed.gone
+    memory.held = held_waits(stored, observed.cluster, desired, now_ms, memory.unwritable, gone)
 
 
 def _with_look(context: PassContext, outcome: Outcome, known: PlanDuringRun) -> Outcome:

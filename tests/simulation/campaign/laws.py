@@ -20,13 +20,12 @@ from dataclasses import dataclass, field
 
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import has
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
 from simulation import invariants
 from simulation.campaign import tools, truths
 from simulation.campaign.kinds import Trouble
-from simulation.campaign.play import ROUNDS_MAX, Played
+from simulation.campaign.play import ROUNDS_MAX, Played, stopped
 from simulation.campaign.situation import MB, Partition, Situation
 from simulation.invariants import TOPICS, Trail
 
@@ -44,8 +43,8 @@ def broken_at_rest(played: Played) -> list[str]:
     found = truths.untrue(s, outcome) + leftovers(s, outcome)
     if outcome.state is State.CONVERGED:
         found += not_as_declared(s, outcome)
-    stopped = has(outcome.waits, WaitReason.STOPPED_BY_PERSON)
-    if len(played.ends) > ROUNDS_MAX and outcome.state is not State.CONVERGED and not stopped:
+    done = outcome.state is State.CONVERGED or stopped(outcome)
+    if len(played.ends) > ROUNDS_MAX and not done:
         waits = ", ".join(truths.brief(wait) for wait in outcome.waits)
         found.append(f"all was put right, and it still waits: {waits}")
     return [f"at rest {len(played.ends)}: {each}" for each in found]

@@ -13,7 +13,7 @@ from poolkeeper.errors import PoolkeeperError, Stale, Unavailable
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import after_error, has
+from poolkeeper.model.execution.waits import Wait, after_error, has
 from poolkeeper.model.specs import Mode, Remedies
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.reassignments.stalls import IGNORED_PAUSE_MS
@@ -170,8 +170,17 @@ def _finish(played: Played, plan: Faults, at_rest: Callable[[Played], list[str]]
     played.checked += at_rest(played)
 
 
+def stopped(outcome: Outcome) -> bool:
+    """Whether a person stopped the run, of the cluster's own plan or of a Rebalance's."""
+    told = () if outcome.external is None else outcome.external.why
+    waits = (*outcome.waits, *(why for why in told if isinstance(why, Wait)))
+    return has(waits, WaitReason.STOPPED_BY_PERSON)
+
+
 def _waits(outcome: Outcome) -> bool:
     """Whether a loop at rest is not done; a run that a person stopped is."""
+    if stopped(outcome) and not outcome.waits:
+        return False
     if has(outcome.waits, WaitReason.STOPPED_BY_PERSON):
         return len(outcome.waits) > 1
     return outcome.state is not State.CONVERGED or bool(outcome.waits)

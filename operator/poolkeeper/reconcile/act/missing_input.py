@@ -49,16 +49,16 @@ def complete_view(
             return replace(view, throttles=live)
         case _:
             sized = context.enrich(view.cluster)
+            records = guard.records(view.seen)
+            view = replace(view, gone=guard.gone(records), records=records)
             states = needed_input.states
-            held = held_moves.held_moves(at, states, sized)
+            held = held_moves.held_moves(replace(at, view=view), states, sized)
             context.memory.held = held_moves.lasting_waits(at.plan, held)
             states = tuple(None if m in held else place for m, place in enumerate(states))
-            records = guard.records(view.seen)
-            gone = guard.gone(records)
             with context.timed("stage"):
                 moves = next_stage.with_live_bytes(at.plan.moves, states, sized)
                 stage = next_stage.next_stage(
-                    moves, states, sized, at.desired, records=records, gone=gone
+                    moves, states, sized, at.desired, records=records, gone=view.gone
                 )
             return replace(
                 view,
@@ -66,8 +66,6 @@ def complete_view(
                 stage=stage,
                 throttles=None,  # it may be of other topics than those compared before
                 cluster_with_sizes=sized,
-                gone=gone,
-                records=records,
             )
 
 

@@ -16,6 +16,7 @@ from poolkeeper.planning.run_state.progress.move_progress import OPEN_STATES, Mo
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited
 from poolkeeper.reconcile.decide import unloadable_configs
+from poolkeeper.reconcile.decide.cancelling import cancel_candidates
 from poolkeeper.reconcile.decide.decisions import WAITS_MAX, RunSituation
 
 
@@ -24,14 +25,33 @@ def held_moves(
 ) -> dict[int, tuple[Wait, ...]]:
     """Return the moves whose next step must not begin.
 
-    They wait for what their new brokers say of their logs, or they stay (`staying`).
-    `places`: where each move is, None for one that does not go on; `cluster` has sizes.
+    They wait for what their new brokers say of their logs, they would be cancelled at once
+    (`unending`), or they stay (`staying`). `places`: where each move is, None for one that does not
+    go on; `cluster` has sizes.
     """
     failed = disks.failed_targets(at.plan.moves, places, cluster)
     larger = stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
     left = [m for m, place in enumerate(places) if place is not None]
     stay = {m: (wait,) for m, wait in staying(at, left, cluster).items()}
-    return {**failed, **larger, **stay}
+    never = {m: (wait,) for m, wait in unending(at, places).items()}
+    return {**failed, **larger, **never, **stay}
+
+
+def unending(at: RunSituation, places: Sequence[int | None]) -> dict[int, Wait]:
+    """Return the moves that could not end for a dead broker which nobody waits for any more.
+
+    A partition keeps such a broker where its pool has no other. Once begun, its move would be
+    cancelled, and begun again.
+    """
+    live, moves, found = at.view.cluster.brokers, at.plan.moves, {}
+    for m, place in enumerate(places):
+        if place is None or at.view.progress[m].state is not MoveState.PENDING:
+            continue
+        dead = tuple([broker for broker in moves[m].path[place + 1] if broker not in live])
+        if dead and cancel_candidates.are_targets_given_up(at, m, place + 1):
+            name = moves[m].name
+            found[m] = Wait(WaitReason.TARGET_NOT_LIVE, partitions=(name,), brokers=dead)
+    return found
 
 
 def lasting_waits(plan: Plan, held: Mapping[int, tuple[Wait, ...]]) -> tuple[Wait, ...]:
@@ -85,4 +105,5 @@ def waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:
     return (
         *stray_logs.by_broker(wait for waits in larger.values() for wait in waits),
         *(wait for waits in failed.values() for wait in waits),
+        *unending(at, places).values(),
     )

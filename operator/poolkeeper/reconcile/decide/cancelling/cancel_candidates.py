@@ -96,7 +96,7 @@ def candidates(at: RunSituation) -> list[tuple[int, int]]:
         for m, index in outward
         if m in at.run.returning
         or m in unloadable
-        or _are_targets_given_up(at, m, index)
+        or are_targets_given_up(at, m, index)
         or _are_sources_given_up(at, m, index)
     ]
 
@@ -137,7 +137,7 @@ def dead_targets(at: RunSituation, m: int, index: int) -> set[int]:
     return set(target) - set(at.view.cluster.brokers) - sources
 
 
-def _are_targets_given_up(at: RunSituation, m: int, index: int) -> bool:
+def are_targets_given_up(at: RunSituation, m: int, index: int) -> bool:
     """Whether nobody wants a dead broker of a move's target any more as a home of its topic.
 
     One that the plan itself leaves in a later step is no home at all, and may only restart.

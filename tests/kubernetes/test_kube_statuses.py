@@ -3,6 +3,7 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
+from itertools import count
 
 import pytest
 
@@ -19,6 +20,7 @@ RULES = """
 - {apiGroups: [poolkeeper.dev], resources: [topics/status], verbs: [patch]}
 """
 MANY = 200
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmission"
 
 
 @pytest.fixture
@@ -162,6 +164,47 @@ def test_a_condition_of_a_status_that_was_replaced_goes_with_the_next(api, write
     assert writer.flush(60)
     assert writer.refused == 0
     assert [each["type"] for each in live(api, topic)["conditions"]] == ["Ready"]
+
+
+def test_what_a_policy_refuses_is_told_and_not_tried_again(control_plane, api, namespace):
+    (topic,) = topics(api, namespace, 1)
+    name = f"no-statuses-{namespace}"
+    rules = [
+        {
+            "apiGroups": ["poolkeeper.dev"],
+            "apiVersions": ["*"],
+            "operations": ["UPDATE"],
+            "resources": ["topics/status"],
+        }
+    ]
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    policy = {
+        "matchConstraints": {"resourceRules": rules},
+        "validations": [{"expression": "false", "message": "no statuses here"}],
+    }
+    binding = {
+        "policyName": name,
+        "validationActions": ["Deny"],
+        "matchResources": {"namespaceSelector": selector},
+    }
+    for plural, spec in (("policies", policy), ("policybindings", binding)):
+        path = f"{POLICIES}{plural}"
+        control_plane.request("POST", path, {"metadata": {"name": name}, "spec": spec})
+    told = []
+    writer = StatusWriter(api, on_refused=lambda *what: told.append(what))
+    tries = count()
+
+    def refused():
+        writer.put(topic, status(message=f"try {next(tries)}"), None)
+        return writer.flush(5) and told
+
+    try:
+        until(refused, "the policy is in force, and what it refuses is told", 60)
+        assert "no statuses here" in told[0][1]
+    finally:
+        writer.close()
+        for plural in ("policybindings", "policies"):
+            control_plane.request("DELETE", f"{POLICIES}{plural}/{name}")
 
 
 def test_nothing_is_written_that_is_there(control_plane, api, namespace):

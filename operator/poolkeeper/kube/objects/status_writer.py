@@ -232,7 +232,8 @@ class StatusWriter:
             self._log_undeclared(reference, lacking)
             answer = self._replace(reference, status)
         except Refused:
-            answer = self._replace(reference, status)
+            # Without a test, as a policy's refusal of a patch looks like a test that failed.
+            answer = self._api.patch_json(reference.status_path, [_whole(status)])
         self.writes += 1
         self._on_written((self._now() - pending.at).total_seconds())
         if _holds_foreign(answer.get("status") or {}, status):
@@ -334,8 +335,12 @@ def _replacement(answer: dict[str, Any], status: Status) -> list[dict[str, Any]]
     meta = answer["metadata"]
     return [
         {"op": "test", "path": "/metadata/resourceVersion", "value": meta["resourceVersion"]},
-        {"op": "add", "path": "/status", "value": status},
+        _whole(status),
     ]
+
+
+def _whole(status: Status) -> dict[str, Any]:
+    return {"op": "add", "path": "/status", "value": status}
 
 
 def _digest(status: Status) -> bytes:

@@ -61,8 +61,9 @@ class Mixed(Objects):
         raise Refused("status.conditions[1].message: Required value")
 
     def patch_json(self, path, operations):
-        self.status[path.removesuffix("/status")] = operations[-1]["value"]
-        return {"metadata": {"uid": "u1"}, "status": operations[-1]["value"]}
+        (whole,) = operations  # with a test, what a policy refuses would look like one that failed
+        self.status[path.removesuffix("/status")] = whole["value"]
+        return {"metadata": {"uid": "u1"}, "status": whole["value"]}
 
 
 def test_a_status_that_cannot_be_applied_is_replaced(writing):

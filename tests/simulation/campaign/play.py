@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from poolkeeper.errors import PoolkeeperError, Stale, Unavailable
+from poolkeeper.errors import Forbidden, PoolkeeperError, Stale, Unavailable
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -82,6 +82,8 @@ class Loop(Executor):
             return outcome
         except Stale as stale:
             return Outcome(State.WAITING, waits=(after_error(stale),))
+        except Forbidden as refused:
+            return Outcome(State.WAITING, waits=(after_error(refused),), error=refused)
         except Unavailable:
             raise
         except PoolkeeperError as error:

@@ -2,6 +2,7 @@
 
 import json
 
+from poolkeeper.algorithms.throttles import LOG_DIRS_RATE
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, body_of
 from poolkeeper.sandbox.simulation.profiles import Era
 from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode
@@ -229,13 +230,17 @@ def throttled(s: Situation) -> list[str]:
         f"{kind}/{name}"
         for kind in ("brokers", "topics")
         for name in s.cluster.client.children(f"/config/{kind}") or ()
-        if any("replication.throttled" in key for key in config_of(s, f"{kind}/{name}"))
+        if any(is_throttle(key) for key in config_of(s, f"{kind}/{name}"))
     ]
+
+
+def is_throttle(key: str) -> bool:
+    return "replication.throttled" in key or key == LOG_DIRS_RATE
 
 
 def clear_throttles(s: Situation, entity: str) -> None:
     config = config_of(s, entity)
-    configure(s, entity, {k: v for k, v in config.items() if "replication.throttled" not in k})
+    configure(s, entity, {key: v for key, v in config.items() if not is_throttle(key)})
 
 
 # Moves

@@ -7,6 +7,7 @@ of it from look to look, as nothing in ZooKeeper says that it was there.
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from poolkeeper.model.columns.partition_queries import not_fully_in_sync
 from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import Cluster, TopicPartition
@@ -26,10 +27,12 @@ def note_begun(memory: PassMemory, run: Run, plan: Plan, cluster: Cluster) -> No
     if not left or records_moves(cluster.kafka_version) is not True:
         return
     ours = {plan.moves[m].name for m, _ in run.step}
-    written = set(_written(memory, {plan.moves[m].topic for m in left}, cluster))
-    for topic in set(_written_by_others(memory, written, ours, cluster)):
-        del memory.requested_nodes[topic]
-        written.remove(topic)
+    topics = {plan.moves[m].topic for m in left} & memory.requested_nodes.keys()
+    topics &= cluster.topics.keys()
+    for topic in [*_changed_by_others(memory, topics, ours, cluster)]:
+        del memory.requested_nodes[topic]  # a write may be of theirs, now or later
+        topics.remove(topic)
+    written = {t for t in topics if cluster.topics[t].version != memory.requested_nodes[t][0]}
     for m in left:
         found = partition_of(plan.moves[m], cluster)
         if found is not None and (found.moving or plan.moves[m].topic in written):
@@ -46,25 +49,22 @@ def cancelled(memory: PassMemory, run: Run, returns: Mapping[int, ReturnState]) 
     return tuple(m for m in begun if returns[m] in back)
 
 
-def _written(memory: PassMemory, topics: Iterable[str], cluster: Cluster) -> Iterator[str]:
-    """Yield the topics whose node was written since the request."""
-    requested = memory.requested_nodes
-    for name in topics:
-        topic = cluster.topics.get(name)
-        if topic is not None and name in requested and topic.version != requested[name][0]:
-            yield name
-
-
-def _written_by_others(
+def _changed_by_others(
     memory: PassMemory, topics: Iterable[str], ours: set[TopicPartition], cluster: Cluster
 ) -> Iterator[str]:
-    """Yield the topics of which others move partitions, ask that they be moved, or added some."""
+    """Yield the topics of which others move partitions, ask that they be moved, or added some.
+
+    Others are earlier stages of the run, too: a controller may still be ending their moves.
+    """
     asked = {entry.topic for entry in cluster.reassignment or () if entry.name not in ours}
     for name in topics:
         partitions = cluster.topics[name].partitions
         if (
             name in asked
             or len(partitions) != memory.requested_nodes[name][1]
-            or any(p.moving and TopicPartition(name, p.partition) not in ours for p in partitions)
+            or any(
+                p.moving and TopicPartition(name, p.partition) not in ours
+                for p in not_fully_in_sync(partitions)
+            )
         ):
             yield name

@@ -5,7 +5,7 @@ changed for `STILL_MS`, the loop is at rest. If it waits then, what it waits for
 as people can, and it goes on; after a few such rounds it must have converged.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -242,7 +242,16 @@ def _with_sizes(s: Situation, cluster: Cluster) -> Cluster:
 REPAIRED = (WaitReason.FAILED, WaitReason.ISR_OUTSIDE_REPLICAS)
 """What `poolkeeper repair` mends."""
 
-DELETIONS = (WaitReason.TOPIC_QUEUED_FOR_DELETION, WaitReason.DELETION_AWAITS_BROKERS)
+MENDS: tuple[tuple[Collection[WaitReason], Callable[[Situation], None]], ...] = (
+    (REPAIRED, repairs.repair),
+    (
+        (WaitReason.TOPIC_QUEUED_FOR_DELETION, WaitReason.DELETION_AWAITS_BROKERS),
+        lambda s: repairs.remove_topics(s, tools.NOBODY),
+    ),
+    ((WaitReason.LOG_OF_NEW_PARTITION,), repairs.remove_stray_logs),
+    ((WaitReason.STAGE_IN_FLIGHT,), repairs.remove_earlier_logs),
+)
+"""What people do by hand about what a loop waits for."""
 
 
 def _put_right(s: Situation, outcome: Outcome) -> None:
@@ -266,12 +275,9 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
     if strange and s.cluster.exists(REQUEST):
         s.cluster.delete(REQUEST)
         s.cluster.delete("/controller")
-    if any(wait.reason in REPAIRED for wait in outcome.waits):
-        repairs.repair(s)
-    if any(wait.reason in DELETIONS for wait in outcome.waits):
-        repairs.remove_topics(s, tools.NOBODY)
-    if has(outcome.waits, WaitReason.STAGE_IN_FLIGHT):
-        repairs.remove_earlier_logs(s)
+    for reasons, mend in MENDS:
+        if any(wait.reason in reasons for wait in outcome.waits):
+            mend(s)
     if has(outcome.waits, WaitReason.REQUEST_IGNORED):
         s.cluster.clock.advance(IGNORED_PAUSE_MS)
     s.later(SESSION_MS + 1000, lambda: tools.leave_nobody(s))

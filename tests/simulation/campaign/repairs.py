@@ -64,6 +64,14 @@ def remove_earlier_logs(s: Situation) -> None:
             s.later(SESSION_MS + 1000, partial(simulation.start_broker, id_))
 
 
+def remove_stray_logs(s: Situation) -> None:
+    """Delete the logs of topics that are gone: their brokers missed that they were deleted."""
+    topics = s.topics()
+    for broker in s.cluster.simulation.brokers.values():
+        for tp in [tp for tp in broker.disk.logs if tp.topic not in topics]:
+            broker.disk.delete(tp)
+
+
 def _is_earlier(s: Situation, topic: str, log: Log) -> bool:
     path = f"{TOPICS}/{topic}"
     now = s.cluster.read(path).get("topic_id") if s.cluster.exists(path) else None

@@ -15,9 +15,15 @@ class LogDirsUnknown:
 
     reason: ClassVar = ProblemReason.LOG_DIRS_UNKNOWN
     broker: int
+    is_live: bool = True
 
     def __str__(self) -> str:
-        return f"broker {self.broker} does not report its log directories"
+        if self.is_live:
+            return f"broker {self.broker} does not report its log directories"
+        return (
+            f"broker {self.broker} is not live, and what its log directories hold is not known:"
+            " start it, or have its replicas rebuilt elsewhere"
+        )
 
 
 class NotEvacuated(Enum):

@@ -11,13 +11,15 @@ emptiest, the largest replica that makes neither of them worse.
 
 A replica stays where it is if the plan moves it to another broker, if it may not be touched, or if
 no directory has room for it (`MARGIN_PERCENT` of a disk stay free). A problem names what a drained
-directory keeps. Bytes that a copy will free count only after they are free.
+directory keeps, and a broker with one that is not live and has replicas. Bytes that a copy will
+free count only after they are free.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from poolkeeper.model.columns.partition_queries import brokers_of
 from poolkeeper.model.plans import MoveLogDir, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Goal, GoalKind, ResourcePoolSpec
@@ -89,8 +91,19 @@ def moves_between_log_dirs(
         copies, found = _within(cluster.brokers[id_], pool, goals[pool.name], held.get(id_, {}))
         steps += copies
         problems += (PlanProblem(pool.name, "", facts) for facts in found)
+    problems += _of_dead_brokers(wanted, cluster)
     steps.sort(key=lambda step: (step.topic, step.partition, step.broker))
     return tuple(steps), tuple(problems)
+
+
+def _of_dead_brokers(pools: Iterable[ResourcePoolSpec], cluster: Cluster) -> Iterator[PlanProblem]:
+    """Name the brokers with drained directories that are not live and have replicas."""
+    drained = {each.broker: pool.name for pool in pools for each in pool.drain_log_dirs}
+    dead = drained.keys() - cluster.brokers.keys()
+    if dead:
+        dead &= brokers_of([topic.partitions for topic in cluster.topics.values()])
+    for broker in sorted(dead):
+        yield PlanProblem(drained[broker], "", LogDirsUnknown(broker, is_live=False))
 
 
 def _within(

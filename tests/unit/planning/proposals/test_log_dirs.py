@@ -143,6 +143,19 @@ def test_what_stays_is_said(pool_, cluster_, more, sentence):
     assert (found, problems) == ({}, [sentence])
 
 
+@pytest.mark.parametrize(("sizes", "told"), [([(A, 1)], True), ([], False)])
+def test_a_dead_broker_with_replicas_is_not_said_to_be_empty(sizes, told):
+    dead = builders.without_brokers(cluster(sizes), 1)
+    found, problems = planned(pool(A), dead)
+    assert found == {}
+    unknown = (
+        "broker 1 is not live, and what its log directories hold is not known: start it, or have"
+        " its replicas rebuilt elsewhere"
+    )
+    assert problems == ([unknown] if told else [])
+    assert planned(pool(), dead) == ({}, [])
+
+
 def test_a_directory_takes_what_leaves_some_of_its_disk_free():
     small = LogDir(total_bytes=100 * MIB, usable_bytes=12 * MIB)
     big = LogDir(total_bytes=1000 * MIB, usable_bytes=60 * MIB)

@@ -57,4 +57,4 @@ def test_an_interrupt_while_java_starts(number: int, fleet: Path) -> None:
             with suppress(ProcessLookupError):
                 os.killpg(run.pid, signal.SIGKILL)
     assert run.returncode == 130
-    assert told.decode().splitlines()[-1] == "interrupted"
+    assert "interrupted" in told.decode().splitlines()  # Java may still say something after that

@@ -11,46 +11,17 @@ import pytest
 
 from builders import cluster_spec
 from fleet.conftest import lake_at
+from fleet.lake_runs import DAY, FILE, begun, entry, file_of, later, written
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake import entries, manifests
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.lake import Lake, StepRun
-from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.lake.versions import RowVersions
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.model.desired import Desired
-
-DAY = "2026-03-01"
-HOUR_MS = 3_600_000
-FILE = TableFile("plans", f"plans/day={DAY}/run=r/part-00000-x.parquet", 3)
-
-
-def entry(cluster: str, run: StepRun, **more: object) -> ClusterEntry:
-    return ClusterEntry(cluster, run.id, "sha256:1", **more)
-
-
-def begun(lake: Lake) -> StepRun:
-    """A run that has written something."""
-    run = lake.begin("plan", DAY, (schemas.PLANS, schemas.MOVES))
-    for table in (schemas.PLANS, schemas.MOVES):
-        lake.objects.put(f"{run.folder(table)}/part-00000-x.parquet", b"abc")
-    lake.objects.put(f"{run.folder(schemas.PLANS)}/_temporary/0/part-00001-y.parquet", b"ab")
-    return run
-
-
-def file_of(run: StepRun) -> TableFile:
-    return TableFile("plans", f"{run.folder(schemas.PLANS)}/part-00000-x.parquet", 3)
-
-
-def later(lake: Lake, hours: float) -> Lake:
-    return replace(lake, now_ms=lambda: Lake(lake.objects).now_ms() + round(hours * HOUR_MS))
-
-
-def written(lake: Lake, run: StepRun) -> bool:
-    return any(lake.objects.files(run.folder(table)) for table in run.tables)
 
 
 def test_what_is_published_comes_back_whole(lake: Lake) -> None:
@@ -369,81 +340,3 @@ def test_marks_of_somebody_else_are_left_alone(body: str, lake: Lake) -> None:
     assert later(lake, 99).sweep() == ()
     assert [each.name for each in lake.objects.children("runs")] == ["b.json", "old"]
     assert written(lake, run)
-
-
-def test_names_of_somebody_else_are_no_versions(lake: Lake) -> None:
-    run, desired = begun(lake), [Desired(cluster_spec(name)) for name in ("a", "b")]
-    lake.publish(run, [entry("a", run)])
-    manifests.write(lake, desired[:1])
-    places = ("manifests", f"current/step=plan/day={DAY}")
-    names = [
-        f"{place}/{name}.parquet" for place in places for name in ("backup", "copy of it", "9")
-    ]
-    for name in names:
-        lake.objects.put(name, b"of somebody else")
-    lake.objects.put(f"{places[0]}/999999999999999.parquet/a", b"in a folder")
-    assert (list(manifests.read(lake)), list(lake.current("plan", DAY))) == (["a"], ["a"])
-    old = later(lake, 25)
-    manifests.write(old, desired)
-    old.publish(run, [entry("b", run)])
-    assert (sorted(manifests.read(lake)), sorted(lake.current("plan", DAY))) == (["a", "b"],) * 2
-    assert [name for name in names if lake.objects.read(name) is None] == []
-
-
-def test_the_last_number_is_refused_as_the_next_one_would_not_be_seen(lake: Lake) -> None:
-    run = begun(lake)
-    lake.publish(run, [entry("a", run)])
-    (first,) = lake.objects.children(f"current/step=plan/day={DAY}")
-    last = f"{first.path.rpartition('/')[0]}/999999999999999.parquet"
-    lake.objects.put(last, lake.objects.read(first.path) or b"")
-    with pytest.raises(Refused, match=f"{last}: no version can come after it .*: delete it"):
-        lake.publish(run, [entry("b", run)])
-    assert [each.path for each in lake.objects.children(first.path.rpartition("/")[0])] == [
-        first.path,
-        last,
-    ]
-    lake.objects.delete(last)
-    lake.publish(run, [entry("b", run)])
-    assert sorted(lake.current("plan", DAY)) == ["a", "b"]
-
-
-def test_a_version_without_rows_takes_those_before_it_away(lake: Lake) -> None:
-    """Who asks by SQL sees a version by its rows alone, and would take the one before for it."""
-    folder = f"current/step=plan/day={DAY}"
-    run, desired = begun(lake), [Desired(cluster_spec(name)) for name in ("a", "b")]
-    for each in desired:
-        manifests.write(lake, [each])
-    for name in ("a", "b"):
-        lake.publish(run, [entry(name, run)])
-    assert len(lake.objects.children(folder)) == 2
-    lake.drop("plan", DAY, ["b"], (schemas.PLANS,))
-    assert len(lake.objects.children(folder)) == 3
-    lake.drop("plan", DAY, ["a"], (schemas.PLANS,))
-    manifests.remove(lake, ["a", "b"])
-    for place in (folder, "manifests"):
-        (last,) = lake.objects.children(place)
-        assert pq.read_table(local_path(lake.root) / last.path).num_rows == 0
-    assert (lake.current("plan", DAY), manifests.read(lake)) == ({}, {})
-
-
-class SweptMeanwhile(ArrowObjects):
-    """Others publish and sweep, so many times, between a listing and the reading after it."""
-
-    def __init__(self, lake: Lake, times: int) -> None:
-        super().__init__(lake.root)
-        self.lake, self.times = lake, times
-
-    def read(self, path: str) -> bytes | None:
-        if path.startswith("manifests/") and self.times:
-            self.times -= 1
-            for name in (f"first-{self.times}", f"second-{self.times}"):
-                manifests.write(self.lake, [Desired(cluster_spec(name))])
-        return super().read(path)
-
-
-def test_a_version_that_is_swept_between_listing_and_reading_is_no_damage(lake: Lake) -> None:
-    manifests.write(lake, [Desired(cluster_spec("a"))])
-    read = manifests.read(replace(lake, objects=SweptMeanwhile(lake, times=3)))
-    assert sorted(read) == sorted(
-        ["a", *(f"{which}-{number}" for which in ("first", "second") for number in range(3))]
-    )

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from simulation.damage import Say
+from simulation.offered_plans import Ground, made
 from simulation.our_tree import OurTree, Repair, Said, write_manifests
 
 
@@ -33,3 +34,9 @@ def say(declared: Path, capsys: pytest.CaptureFixture[str]) -> Say:
         return tree.said(capsys, *words, "-f", str(declared))
 
     return run
+
+
+@pytest.fixture
+def ground() -> Ground:
+    """An uneven cluster, with a plan to offer."""
+    return made()

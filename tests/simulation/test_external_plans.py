@@ -1,134 +1,39 @@
 """Plans that are offered to a loop: when it is their turn, and that they are carried out once."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import pytest
 
-from builders import cluster_spec, pool_spec, topic_spec
+from builders import pool_spec, topic_spec
 from matrices import soak
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
-from poolkeeper.model.execution.outcomes import ExternalPlanState, ExternalPlanStatus, Outcome
+from poolkeeper.model.execution.outcomes import ExternalPlanState, Outcome
 from poolkeeper.model.execution.refusals import Drift, DriftReason
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait
-from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import Approval, Execution, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.planner import make_plan
-from poolkeeper.planning.proposals import plan_json
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.context import PassContext
-from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration, receivers
-from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
-from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
+from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration
+from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
-from poolkeeper.sandbox.simulation import SimulationSpec, spread
-from poolkeeper.sandbox.simulation.zookeeper.session import Event
-from poolkeeper.zk.reading import observe
 from simulation.executors import Executor
-
-NOTHING_APPROVED = Authority(steps=True)
-CLUSTER = cluster_spec(
-    "c", approval=Approval(), execution=Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=2)
+from simulation.offered_plans import (
+    CLUSTER,
+    DESIRED,
+    NIGHT,
+    NOTHING_APPROVED,
+    POOL,
+    TOPIC,
+    Ground,
+    all_moves,
+    begun,
+    done,
+    drifts,
+    ended,
+    made,
+    waits_for,
 )
-POOL = pool_spec("p", 1, 2, 3, cluster="c")
-TOPIC = topic_spec("t", "p")
-DESIRED = Desired(CLUSTER, (POOL,), (TOPIC,))
-UNEVEN = [[1, 2]] * 6
-NIGHT = Wait(WaitReason.OUTSIDE_REBALANCE_WINDOW, until="tomorrow")
-
-
-@dataclass
-class Ground:
-    """A cluster that is uneven, the plan that evens it out, and all that was requested."""
-
-    cluster: SimulatedCluster
-    plan: Plan
-    requested: list[tuple[str, int]]
-
-    def offer(self, **more: object) -> ExternalPlan:
-        """The plan as it is offered."""
-        told = {"declaration": declaration(DESIRED, self.plan), **more}
-        return ExternalPlan(self.plan.hash, self.plan, **told)  # type: ignore[arg-type]
-
-    def executor(self, offer: Callable[[], ExternalPlan | None], **more: object) -> Executor:
-        """Somebody to whom it is offered, until there is an end to the errand."""
-        told = {"desired": DESIRED, "authority": NOTHING_APPROVED, "at_rest": ended, **more}
-        return Executor(self.cluster, offer=offer, **told)  # type: ignore[arg-type]
-
-    def somebody_moves(self, partition: int, replicas: list[int]) -> None:
-        """Move a partition by hand, to the end."""
-        self.cluster.request({("t", partition): replicas})
-        arrived = lambda: (  # noqa: E731 - asked again and again
-            self.cluster.replicas("t")[str(partition)] == replicas
-            and not self.cluster.exists(REQUEST)
-        )
-        assert self.cluster.clock.run_until(arrived, 60_000)
-
-    def even(self) -> bool:
-        """Whether the topic is on all brokers of its pool."""
-        return {b for ids in self.cluster.replicas("t").values() for b in ids} == {1, 2, 3}
-
-
-def ended(outcome: Outcome) -> bool:
-    done = (ExternalPlanState.DONE, ExternalPlanState.REFUSED)
-    return outcome.external is not None and outcome.external.state in done
-
-
-def waits_for(reason: WaitReason) -> Callable[[Outcome], bool]:
-    def found(outcome: Outcome) -> bool:
-        why = () if outcome.external is None else outcome.external.why
-        return any(isinstance(each, Wait) and each.reason is reason for each in why)
-
-    return found
-
-
-def done(ground: Ground, *why: Action) -> ExternalPlanStatus:
-    return ExternalPlanStatus(ground.plan.hash, ExternalPlanState.DONE, why)
-
-
-def drifts(errand: ExternalPlanStatus) -> list[Drift]:
-    return [fact for why in errand.why for fact in getattr(why, "facts", ())]
-
-
-def made(
-    kafka: str = "2.8.2", topics: tuple[str, ...] = ("t",), wanted: Desired = DESIRED
-) -> Ground:
-    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
-    cluster.start()
-    for topic in topics:
-        cluster.create_topic(topic, *UNEVEN)
-    cluster.settle()
-    session = FakeSession(cluster.server, cluster.clock)
-    seen = observe.cluster(session, "c").cluster
-    session.close()
-    plan = make_plan(wanted, seen)
-    plan = replace(plan, steps=(), hash=plan_json.plan_hash(plan.moves, ()))
-    assert plan.moves
-    requested: list[tuple[str, int]] = []
-
-    def watch() -> None:
-        # Kafka's controller rewrites the node as partitions arrive: what is new is of version 0.
-        if cluster.client.exists(REQUEST, note) is not None and not cluster.version(REQUEST):
-            entries = cluster.read(REQUEST)["partitions"]
-            requested.extend((each["topic"], each["partition"]) for each in entries)
-
-    def note(event: Event) -> None:
-        cluster.clock.after(0, watch)
-
-    watch()
-    return Ground(cluster, plan, requested)
-
-
-@pytest.fixture
-def ground() -> Ground:
-    return made()
-
-
-def all_moves(ground: Ground) -> list[tuple[str, int]]:
-    return sorted((move.topic, move.partition) for move in ground.plan.moves)
 
 
 def test_an_offered_plan_is_carried_out_where_nothing_else_is_approved(ground: Ground) -> None:
@@ -249,10 +154,6 @@ def test_it_waits_until_what_is_declared_has_settled(ground: Ground) -> None:
     assert ground.requested == []
 
 
-def begun(ground: Ground) -> Callable[[Outcome], bool]:
-    return lambda outcome: bool(ground.requested)
-
-
 def test_held_in_mid_run_it_finishes_its_stage_and_starts_none(ground: Ground) -> None:
     ground.executor(ground.offer, at_rest=begun(ground)).finish()
     held = ground.executor(
@@ -347,109 +248,6 @@ def test_a_drain_goes_first_where_it_may_go(ground: Ground) -> None:
     executor.finish()
     assert any(waits_for(WaitReason.OWN_PLAN_URGENT)(outcome) for outcome in executor.seen)
     assert ground.requested[0] == ("other", 0)
-
-
-def test_its_rate_is_kept_by_throttles_that_are_gone_in_the_end(ground: Ground) -> None:
-    def offer() -> ExternalPlan:
-        return ground.offer(bytes_per_s=4_000_000)
-
-    ground.executor(offer, at_rest=begun(ground)).finish()
-    rates = {
-        broker: ground.cluster.read(f"/config/brokers/{broker}")["config"].get(
-            "follower.replication.throttled.rate"
-        )
-        for broker in (1, 2, 3)
-        if ground.cluster.exists(f"/config/brokers/{broker}")
-    }
-    assert receivers(ground.plan) == 1
-    assert rates[3] == "4000000"
-    ground.executor(offer).finish()
-    assert ground.even()
-    assert ground.cluster.read("/config/brokers/3")["config"] == {}
-
-
-def test_its_rate_changes_in_mid_stage_and_stays_while_the_plan_cannot_be_read(
-    ground: Ground,
-) -> None:
-    for partition in range(6):
-        ground.cluster.simulation.set_size("t", partition, 400_000_000)
-    offers = [
-        ground.offer(bytes_per_s=4_000_000, offer=1),
-        ground.offer(bytes_per_s=2_000_000, offer=2),
-        ExternalPlan(ground.plan.hash, bytes_per_s=1_000_000, offer=3),
-        ground.offer(bytes_per_s=8_000_000, offer=4),
-    ]
-    at, passes, told = [0], [0], list[tuple[int, int]]()
-
-    def next_offer(outcome: Outcome) -> bool:
-        run = outcome.progress
-        if run is not None and run.throttle_highest_bytes_per_s is not None:
-            assert outcome.external is not None
-            assert outcome.external.offer == at[0] + 1
-            told.append((at[0], run.throttle_highest_bytes_per_s))
-            passes[0] += 1
-            if passes[0] % 20 == 0:
-                at[0] = min(at[0] + 1, len(offers) - 1)
-        return ended(outcome)
-
-    ground.executor(lambda: offers[at[0]], at_rest=next_offer).finish()
-    assert ground.even()
-    last = dict(told)
-    assert last == {0: 4_000_000, 1: 2_000_000, 2: 2_000_000, 3: 8_000_000}
-    # Until the lower rate is in force everywhere, the higher one is told.
-    assert (1, 4_000_000) in told
-
-
-ADAPTIVE = replace(
-    CLUSTER,
-    execution=Execution(throttle=Throttle(ThrottleMode.ADAPTIVE, 50_000_000), max_moves=2),
-)
-
-
-@pytest.mark.parametrize(
-    ("authority", "offer", "expected"),
-    [
-        pytest.param(NOTHING_APPROVED, {"withdrawn": True}, 4_000_000, id="withdrawn"),
-        pytest.param(
-            NOTHING_APPROVED, {"wait": NIGHT, "rate_known": False}, 4_000_000, id="not-known"
-        ),
-        pytest.param(
-            Authority(paused=True, rate_known=False), None, 4_000_000, id="of-a-new-leader"
-        ),
-        pytest.param(
-            NOTHING_APPROVED, {"wait": NIGHT, "bytes_per_s": 2_000_000}, 2_000_000, id="held"
-        ),
-        pytest.param(
-            Authority(paused=True), {"bytes_per_s": 2_000_000}, 2_000_000, id="of-a-paused-cluster"
-        ),
-    ],
-)
-def test_what_is_in_flight_keeps_its_rate_and_is_only_slowed_down(
-    ground: Ground, authority: Authority, offer: dict[str, object] | None, expected: int
-) -> None:
-    """The throttle that is declared is faster, and would rise."""
-    for partition in range(6):
-        ground.cluster.simulation.set_size("t", partition, 400_000_000)
-    desired = replace(DESIRED, cluster=ADAPTIVE)
-    declared = declaration(desired, ground.plan)
-    first = ground.offer(declaration=declared, bytes_per_s=4_000_000, offer=1)
-    ground.executor(lambda: first, desired=desired, at_rest=begun(ground)).finish()
-    later = None if offer is None else replace(first, **offer)  # type: ignore[arg-type]
-    if later is not None and later.withdrawn:
-        later = replace(later, plan=None)
-    until_ms = ground.cluster.clock.now_ms() + 80_000
-    executor = ground.executor(
-        lambda: later,
-        desired=desired,
-        authority=authority,
-        at_rest=lambda outcome: ground.cluster.clock.now_ms() > until_ms,
-    )
-    executor.finish()
-    told = [
-        each.progress.throttle_bytes_per_s for each in executor.seen if each.progress is not None
-    ]
-    assert max(told) <= 4_000_000
-    assert told[-1] == expected
 
 
 POOLS = (POOL, pool_spec("q", 4, cluster="c"))

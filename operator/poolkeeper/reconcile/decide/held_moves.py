@@ -1,7 +1,8 @@
 """Moves of a run whose next step must not begin, and why, while all others go on.
 
-Some wait for what their new brokers say of their logs and directories. Others stay: the run ends
-without them, unless what holds them is mended before.
+Some wait for what their new brokers say of their logs and directories. Some could not end, and
+would be cancelled as soon as they begin. Others stay: the run ends without them, unless what holds
+them is mended before.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,18 +27,18 @@ def held_moves(
     """Return the moves whose next step must not begin.
 
     They wait for what their new brokers say of their logs, they would be cancelled at once
-    (`unending`), or they stay (`staying`). `places`: where each move is, None for one that does not
-    go on; `cluster` has sizes.
+    (`waits_of_unending`), or they stay (`waits_of_staying`). `places`: where each move is, None for
+    one that does not go on; `cluster` has sizes.
     """
     failed = disks.failed_targets(at.plan.moves, places, cluster)
     larger = stray_logs.endangered_by_moves(at.plan.moves, places, cluster, at.desired)
     left = [m for m, place in enumerate(places) if place is not None]
-    stay = {m: (wait,) for m, wait in staying(at, left, cluster).items()}
-    never = {m: (wait,) for m, wait in unending(at, places).items()}
+    stay = {m: (wait,) for m, wait in waits_of_staying(at, left, cluster).items()}
+    never = {m: (wait,) for m, wait in waits_of_unending(at, places).items()}
     return {**failed, **larger, **never, **stay}
 
 
-def unending(at: RunSituation, places: Sequence[int | None]) -> dict[int, Wait]:
+def waits_of_unending(at: RunSituation, places: Sequence[int | None]) -> dict[int, Wait]:
     """Return the moves that could not end for a dead broker which nobody waits for any more.
 
     A partition keeps such a broker where its pool has no other. Once begun, its move would be
@@ -69,7 +70,7 @@ def lasting_waits(plan: Plan, held: Mapping[int, tuple[Wait, ...]]) -> tuple[Wai
     return in_order((*larger, *(w for w in waits if w.reason not in of_logs)))[:WAITS_MAX]
 
 
-def staying(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[int, Wait]:
+def waits_of_staying(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[int, Wait]:
     """Return the moves, of those `left`, that the run ends without unless something is mended.
 
     No throttle can limit them, or no broker can load the config of their topic.
@@ -105,5 +106,5 @@ def waits_of_targets(at: RunSituation) -> tuple[Wait, ...]:
     return (
         *stray_logs.by_broker(wait for waits in larger.values() for wait in waits),
         *(wait for waits in failed.values() for wait in waits),
-        *unending(at, places).values(),
+        *waits_of_unending(at, places).values(),
     )

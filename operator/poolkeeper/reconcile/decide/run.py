@@ -308,7 +308,7 @@ def _given_up(at: RunSituation) -> tuple[Action, ...]:
     progress = at.view.progress
     left = [m for m, p in enumerate(progress) if p.state not in ENDED_STATES]
     sized = at.view.cluster_with_sizes or at.view.cluster
-    stay = held_moves.staying(at, left, sized)
+    stay = held_moves.waits_of_staying(at, left, sized)
     if len(stay) < len(left):
         return ()
     return staying_moves.actions_of_staying(at.plan.moves, stay)

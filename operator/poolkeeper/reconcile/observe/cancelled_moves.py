@@ -39,7 +39,9 @@ def note_begun(memory: PassMemory, run: Run, plan: Plan, cluster: Cluster) -> No
             memory.begun.add(m)
 
 
-def cancelled(memory: PassMemory, run: Run, returns: Mapping[int, ReturnState]) -> tuple[int, ...]:
+def cancelled_by_others(
+    memory: PassMemory, run: Run, returns: Mapping[int, ReturnState]
+) -> tuple[int, ...]:
     """Return the moves that were begun and are back where they were, without the run's doing.
 
     `returns`: the request's moves by index, as if they were cancelled.

@@ -190,7 +190,7 @@ def _observe_moves(
             view = RunView(reading, progress, in_flight=True, returns=returns, stop=stop)
             return replace(
                 view,
-                cancelled=cancelled_moves.cancelled(context.memory, run, returns),
+                cancelled=cancelled_moves.cancelled_by_others(context.memory, run, returns),
                 disks=memory.disks.disks,
                 overdue=memory.overdue,
             )
@@ -202,7 +202,7 @@ def _observe_moves(
     memory.note_all_moves(plan, progress, reading.cluster)
     cancelled_moves.note_begun(context.memory, run, plan, reading.cluster)
     returns = classify_returns(run, plan, reading.cluster)
-    cancelled = cancelled_moves.cancelled(context.memory, run, returns)
+    cancelled = cancelled_moves.cancelled_by_others(context.memory, run, returns)
     return RunView(reading, progress, cancelled=cancelled)
 
 

@@ -11,7 +11,7 @@ from builders import cluster, move, partition, plan, topic
 from poolkeeper.model.execution.runs import Phase, Run
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.returns import ReturnState
-from poolkeeper.reconcile.observe.cancelled_moves import cancelled, note_begun
+from poolkeeper.reconcile.observe.cancelled_moves import cancelled_by_others, note_begun
 from poolkeeper.reconcile.pass_memory import PassMemory
 
 PLAN = plan(move("t", 0, (1, 2), (1, 3)), move("t", 1, (1, 2), (1, 3)))
@@ -53,6 +53,6 @@ def test_what_looks_tell_of_the_begin(looks: list[Cluster], begun: set[int]) -> 
 def test_what_was_begun_and_is_back_was_cancelled() -> None:
     memory = PassMemory(begun={0, 1})
     states = {0: ReturnState.RETURNED, 1: ReturnState.OUTWARD}
-    assert cancelled(memory, RUN, states) == (0,)
-    assert cancelled(memory, replace(RUN, returning=(0,)), states) == ()
-    assert cancelled(PassMemory(), RUN, states) == ()
+    assert cancelled_by_others(memory, RUN, states) == (0,)
+    assert cancelled_by_others(memory, replace(RUN, returning=(0,)), states) == ()
+    assert cancelled_by_others(PassMemory(), RUN, states) == ()

@@ -110,7 +110,9 @@ def _held_waits(target: Target, cluster: Cluster, recorded: JournalView) -> tupl
     """Why moves of a run are held while others go on; known only with manifests."""
     if target.desired is None or recorded.run is None:
         return ()
-    return held_waits(recorded.stored, cluster, target.desired, time.time_ns() // 1_000_000)
+    now_ms = time.time_ns() // 1_000_000
+    gone = gone_brokers(recorded.records, target.desired, now_ms)
+    return held_waits(recorded.stored, cluster, target.desired, now_ms, gone=gone)
 
 
 def _stage_waits(

@@ -6,7 +6,8 @@ move is cancelled if it waits for a broker that is not live and that nobody want
 drained, it is out of the pool, or `heal` counts it as gone. A broker that the move keeps is waited
 for like one that it adds: no controller ends a move before all of its target is in sync. One that
 the partition leaves in a later step is waited for until `heal` counts it as gone: it is drained
-anyway, and may only restart. Cancelled is also what no broker can begin, as none can load the
+anyway, and may only restart. What would be cancelled for such a broker at once is not begun
+(`held_moves`). Cancelled is also what no broker can begin, as none can load the
 config of its topic (`unloadable_configs`). Everything else goes on, and what has arrived stays.
 
 A cancellation is recorded in the run before anything is done (`BeginReturn`). From then on every

@@ -80,6 +80,7 @@ def test_whatever_is_spared_leaves_every_broker_inside_its_bands(instance) -> No
 
 @pytest.mark.parametrize("goals", GOALS.values(), ids=GOALS)
 @pytest.mark.parametrize("racks", [0, 3])
+@pytest.mark.slow
 def test_plans_of_many_sizes_spare_moves_and_are_final(goals, racks) -> None:
     watched = Watched()
     with patch.object(optimizer, "spare_moves", watched):
@@ -124,6 +125,7 @@ def placed(dice: random.Random, racks: int) -> list[list[tuple[tuple[int, ...], 
     return found
 
 
+@pytest.mark.slow
 def test_goals_that_cannot_be_met_end_in_a_final_plan() -> None:
     # Each time that moves were spared the search found some more to do.
     wanted, seen = odd_cluster(5077, 200, (3, 6, 10))

@@ -24,6 +24,7 @@ NEVER = {"a broker is drained"}
 
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("racks", [0, 3])
+@pytest.mark.slow
 def test_the_plan_is_that_of_a_layout_of_counts_that_topics_lay_aside(pool, racks) -> None:
     placed = {True: 0, False: 0}
     for seed in range(12):

@@ -43,7 +43,9 @@ class CellBytes:
         order: list[int] = np.argsort(-value, kind="stable").tolist()
         for at in order:
             waiting[dealt[at]].append(at)
-        free: list[list[bool]] = [may_go(barred, rack).tolist() for rack in self.rack]
+        free: dict[int, list[bool]] = {
+            cell: may_go(barred, self.rack[cell]).tolist() for cell in waiting
+        }
         sizes: list[int] = value.tolist()
         want, left = self.want, self.left
         # Cells in the order in which they get the next member; that of one cell changes a time.
@@ -51,28 +53,27 @@ class CellBytes:
         for at in order:
             here = dealt[at]
             waiting[here].remove(at)
-            for _, cell in ranked:
-                if cell == here:
-                    break
+            place, others = 0, free[here]
+            while (cell := ranked[place][1]) != here:
                 if free[cell][at]:
-                    other = _last(waiting[cell], free[here])
+                    other = _last(waiting[cell], others)
                     if other is not None:
                         waiting[here].append(other)
                         dealt[at], dealt[other] = cell, here
                         break
-            here = dealt[at]
-            ranked.remove((-want[here] / max(left[here], 1), here))
-            want[here] -= sizes[at]
-            left[here] -= 1
-            insort(ranked, (-want[here] / max(left[here], 1), here))
+                place += 1
+            del ranked[place]
+            want[cell] -= sizes[at]
+            left[cell] -= 1
+            insort(ranked, (-want[cell] / (left[cell] or 1), cell))
         return np.array(dealt, dtype=np.int64)
 
 
 def _last(waiting: list[int], free: Sequence[bool]) -> int | None:
     """Take out one of the last members, the last that is free, if any is."""
-    for back in range(1, min(_TRIED, len(waiting)) + 1):
-        if free[waiting[-back]]:
-            return waiting.pop(-back)
+    for place, member in enumerate(reversed(waiting[-_TRIED:]), 1):
+        if free[member]:
+            return waiting.pop(-place)
     return None
 
 
@@ -135,9 +136,10 @@ class GivingClass:
             taken = taken[:wanted]
             picked.append(order[taken])
             cells.append(np.full(len(taken), cell))
-            stays = np.ones(len(order), dtype=bool)
-            stays[taken] = False
-            order = order[stays]
+            if cell != self._cells[-1] and len(taken):
+                # Few are taken, and all of them near the beginning.
+                end = int(taken[-1]) + 1
+                order = np.concatenate([np.delete(order[:end], taken), order[end:]])
         return concatenate(picked), concatenate(cells)
 
     def _top_up(self, value: Ints, taken: Ints, cells: Ints, lacking: float) -> tuple[Ints, Ints]:

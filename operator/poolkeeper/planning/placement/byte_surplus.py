@@ -19,7 +19,7 @@ import numpy as np
 
 from poolkeeper.planning.constraints.bands import Band
 from poolkeeper.planning.placement.byte_targets import Aim
-from poolkeeper.planning.problem.arrays import Floats, Ints
+from poolkeeper.planning.problem.arrays import Floats, Ints, take_rows
 from poolkeeper.planning.problem.grouping import stable_order
 
 _SMALL = 0.25
@@ -33,7 +33,7 @@ def replicas_to_leave(aim: Aim, lists: Ints, replicas: Ints, counts: Band) -> In
     `counts`: the band of replicas that is aimed at.
     """
     large_first = np.argsort(-aim.value)
-    broker = lists[large_first].ravel()
+    broker = take_rows(lists, large_first).ravel()
     place = np.flatnonzero(broker >= 0)
     broker = broker[place]
     order = stable_order(broker, len(replicas))

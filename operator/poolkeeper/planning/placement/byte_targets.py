@@ -113,9 +113,10 @@ def turns_by_value(rows: Ints, members: Ints, quota: Ints, aim: Aim) -> Ints:
     value = aim.value[rows]
     order = np.argsort(-value, kind="stable")
     for at, size in zip(order.tolist(), value[order].tolist(), strict=True):
-        broker, most = brokers[0], min(want[brokers[0]], size)
+        broker = brokers[0]
+        most = want[broker] if want[broker] < size else size  # `min` would take most of the time
         for other in brokers[1:]:
-            gets = min(want[other], size)
+            gets = want[other] if want[other] < size else size
             if gets > most or (gets == most and each[other] > each[broker]):
                 broker, most = other, gets
         turns[at] = broker

@@ -116,14 +116,13 @@ def take_rows(table: Table, rows: Ints) -> Table:
 
 
 def weights_by(lists: Ints, value: Ints, brokers: int) -> Ints:
-    """The sum of the rows' values by broker of their lists, exact up to 2^53."""
-    total = np.zeros(brokers, dtype=np.int64)
-    weights = value.astype(np.float64)
+    """The sum of the rows' values by broker of their lists."""
+    # `NONE` is counted at index 0, before the first broker.
+    total = np.zeros(brokers + 1, dtype=np.int64)
+    place = np.maximum(lists, NONE) + 1
     for slot in range(lists.shape[1]):
-        # `NONE` is counted at index 0, before the first broker.
-        place = np.maximum(lists[:, slot], NONE) + 1
-        total += np.bincount(place, weights=weights, minlength=brokers + 1)[1:].astype(np.int64)
-    return total
+        np.add.at(total, place[:, slot], value)
+    return total[1:]
 
 
 def any_slot(mask: Bools) -> Bools:

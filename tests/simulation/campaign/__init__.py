@@ -6,8 +6,8 @@ more, and names what was broken (`laws`). A loop that waits must wait for the tr
 (`truths`). Then all is put right, and it must converge.
 
 What happens is in `ours` (calls to ZooKeeper that fail, processes that die), `machines` (brokers),
-`tools` (somebody else's programs), `damage` (of nodes) and `people` (edits, stops, rollbacks) and
-`offers` (plans of Rebalances).
+`upkeep` (all brokers at once), `tools` (somebody else's programs), `damage` (of nodes), `people`
+(edits, stops, rollbacks) and `offers` (plans of Rebalances).
 
 One seed alone, with what happened: PYTHONPATH=tests .venv/bin/python -m simulation.campaign 42
 Many: PYTHONPATH=tests .venv/bin/python -m simulation.campaign 0 100000

@@ -34,6 +34,12 @@ class Trouble(StrEnum):
     LOG_DIR_FAILS = "a log directory fails for good"
     LOG_DIR_REPLACED = "a log directory fails and is replaced by an empty one"
 
+    # All brokers (`upkeep`).
+    POWER_FAILS = "all brokers die at once and return"
+    RESTARTS_LOCKED = "somebody holds the restart lock for a while"
+    RELEASE_RAISED = "controllers of a later release are elected"
+    KRAFT_MIGRATION = "a migration to KRaft begins and is reverted"
+
     # Somebody else's programs (`tools`).
     FOREIGN_REQUEST = "somebody requests a reassignment"
     REQUEST_EXTENDED = "somebody adds an entry to the request"

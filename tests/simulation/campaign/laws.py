@@ -10,6 +10,7 @@ To the laws of `invariants` that know nothing of other people's doings come thes
 * *Nothing left*: no run, no request and no throttle of ours without a run, unless it is named; a
   run only if the loop says why it waits.
 * *True*: what the loop waits for is so (`truths`).
+* *KRaft's*: nothing of Kafka's is written while a KRaft controller has claimed the cluster.
 * *Bounded*: passes and writes.
 """
 
@@ -22,6 +23,7 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation
+from poolkeeper.zk.znodes import ROOT
 from simulation import invariants
 from simulation.campaign import tools, truths
 from simulation.campaign.kinds import Trouble
@@ -60,11 +62,21 @@ def broken_in_all(played: Played) -> list[str]:
         *out_of_sync(s, trail),
     ]
     found += invariants.unrecorded(trail)
+    found += written_under_kraft(s, trail)
     if loop.passes > PASSES_MAX:
         found.append(f"{loop.passes} passes")
     if loop.writes > WRITES_MAX:
         found.append(f"{loop.writes} writes")
     return found
+
+
+def written_under_kraft(s: Situation, trail: Trail) -> Iterator[str]:
+    """Name what of Kafka's was written while a KRaft controller had claimed the cluster."""
+    for transaction in trail.ours:
+        if any(begin < transaction.zxid <= end for begin, end in s.claims):
+            for change in transaction.changes:
+                if not change.path.startswith(ROOT):
+                    yield f"{change.path} is written during a migration to KRaft"
 
 
 # At rest
@@ -195,7 +207,8 @@ def _check_state(s: Situation, ledger: _Ledger, operation: Operation, now_ms: in
         if not any(ids - hurt <= isr for ids in lists):
             yield f"{name} of {[sorted(i) for i in lists]} without {hurt} has {state}"
         since_ms = ledger.leaderless_ms.pop(name, now_ms)
-        if now_ms - since_ms > LEADERLESS_MS:
+        # While KRaft has claimed a cluster, nobody elects leaders in the simulation.
+        if now_ms - since_ms > LEADERLESS_MS and not s.has(Trouble.KRAFT_MIGRATION):
             yield f"{name} had no leader for {now_ms - since_ms} ms"
         if state["leader"] < 0 and isr - hurt:
             ledger.leaderless_ms[name] = now_ms

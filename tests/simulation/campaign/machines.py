@@ -11,7 +11,7 @@ CONTROLLER = "/controller"
 
 
 def change_controller(s: Situation) -> bool:
-    if not s.cluster.exists(CONTROLLER):
+    if not s.cluster.exists(CONTROLLER) or s.cluster.exists("/migration"):
         return False
     s.cluster.delete(CONTROLLER)
     return True

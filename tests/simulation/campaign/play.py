@@ -5,7 +5,7 @@ changed for `STILL_MS`, the loop is at rest. If it waits then, what it waits for
 as people can, and it goes on; after a few such rounds it must have converged.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,12 +33,14 @@ from simulation.campaign.machines import MACHINES
 from simulation.campaign.offers import OFFERS
 from simulation.campaign.ours import AT_CALLS, OUTAGES_MS, CallTroubles
 from simulation.campaign.people import PEOPLE
-from simulation.campaign.situation import Situation, drawn
+from simulation.campaign.situation import RELEASES, Situation, drawn
 from simulation.campaign.tools import TOOLS
+from simulation.campaign.upkeep import RELEASES_OF, UPKEEP
 from simulation.executors import Executor, PlannedBefore
 
 ACTIONS: Mapping[Trouble, Callable[[Situation], bool]] = {
     **MACHINES,
+    **UPKEEP,
     **TOOLS,
     **DAMAGE,
     **PEOPLE,
@@ -139,9 +141,15 @@ def troubles_of(s: Situation) -> list[Trouble]:
     return kinds
 
 
+def _releases(seed: int) -> Sequence[str]:
+    """Return the releases in which all kinds of a seed's group can happen, if there are such."""
+    kinds = groups()[seed % len(groups())]
+    return next((RELEASES_OF[kind] for kind in kinds if kind in RELEASES_OF), RELEASES)
+
+
 def play(seed: int, at_rest: Callable[[Played], list[str]] = lambda _: []) -> Played:
     """Play a seed; `at_rest` names what is wrong each time the loop is at rest."""
-    s = drawn(seed)
+    s = drawn(seed, _releases(seed))
     calls = CallTroubles(s)
     brokers = AskedBrokers(s.cluster, tells_logs=s.tells_logs)
     loop = Loop(
@@ -205,7 +213,7 @@ def _schedule(s: Situation, calls: CallTroubles, kind: Trouble) -> None:
         left -= 1
         if kind in AT_CALLS or kind in OUTAGES_MS or kind is Trouble.CLOCK_JUMPS:
             calls.arm(kind)
-        elif ACTIONS[kind](s):
+        elif s.live and ACTIONS[kind](s):
             s.struck.append((s.now_ms, kind))
             s.busy(1000)
         elif left:

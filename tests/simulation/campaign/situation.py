@@ -1,6 +1,6 @@
 """What a seed draws, and what happens to it: a cluster, what is declared, and a record of facts."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -29,6 +29,7 @@ from simulation.guarded import HidingCluster
 
 MB = 1_000_000
 RATE = 2 * MB
+RESTART_LOCK = "/ops/restart"
 DISK_BYTES = 400 * MB
 RELEASES = ("3.9.2", "3.9.2", "2.8.2", "2.8.2", "2.0.1", "2.0.1", "2.3.1", "1.1.1", "0.10.2.2")
 SHAPES = {
@@ -51,7 +52,8 @@ class Situation:
     somebody deleted or asked to delete. `struck`: what happened, with its time.
     `hidden`: nodes that Poolkeeper may not read, or not write.
     `offer`: the plan of a Rebalance that is neither done nor refused; `offer_due`: one is to be
-    made. `window`: what such a plan waits for.
+    made. `window`: what such a plan waits for. `claims`: from which zxid to which one a KRaft
+    controller had claimed the cluster.
     """
 
     seed: int
@@ -74,6 +76,7 @@ class Situation:
     offer: ExternalPlan | None = None
     offer_due: bool = False
     window: Wait | None = None
+    claims: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def now_ms(self) -> int:
@@ -149,8 +152,8 @@ class Situation:
         return len(set(pool.brokers) - pool.drain - set(without))
 
 
-def drawn(seed: int) -> Situation:
-    """Draw the situation of a seed: a cluster at rest, and one edit that makes it move."""
+def drawn(seed: int, releases: Sequence[str] = RELEASES) -> Situation:
+    """Draw the situation of a seed: a cluster at rest of one of the releases."""
     dice = Random(seed)
     count = dice.choice((3, 4, 4, 5, 5))
     shape = dice.choice(SHAPES[count])
@@ -158,7 +161,7 @@ def drawn(seed: int) -> Situation:
         pool_spec(name, *ids, cluster="c", capacity=Capacity(disk_bytes=DISK_BYTES))
         for name, ids in zip("pq", shape, strict=False)
     ]
-    kafka = dice.choice(RELEASES)
+    kafka = dice.choice(releases)
     spec = SimulationSpec(spread(count), kafka=kafka, seed=seed, network_bytes_per_s=10 * MB)
     cluster = HidingCluster(spec)
     cluster.start()
@@ -178,6 +181,7 @@ def drawn(seed: int) -> Situation:
             )
         )
     first = Desired(_cluster_spec(dice), tuple(pools), tuple(topics))
+    cluster.create("/ops", b"")
     cluster.settle()
     asks = dice.random() < 0.6
     tells_logs = asks and dice.random() < 0.6
@@ -194,6 +198,7 @@ def _cluster_spec(dice: Random) -> Any:
         stage_deadline_s=25 if late else 6 * 3600,
         roll_back_on_deadline=late,
         remedies=remedies,
+        restart_lock=RESTART_LOCK,
     )
     return cluster_spec(
         "c",

@@ -70,6 +70,8 @@ def _became(what: str) -> Callable[[Wait], str]:
     return lambda wait: (
         f"{counted(len(wait.partitions), 'partition')} became {what}"
         f" since the run began ({few_of(wait.partitions)}): no stage begins before that is over"
+        "; to go on with them as they are, run `poolkeeper stop`, then `poolkeeper apply` (on"
+        " Kubernetes `kubectl poolkeeper stop` and `resume`)"
     )
 
 

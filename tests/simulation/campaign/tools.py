@@ -76,7 +76,7 @@ def leave_nobody(s: Situation) -> None:
     """Let partitions leave the unknown broker: by the API, or by a request to a new controller."""
     stuck = {name: [i for i in ids if i != NOBODY] for name, ids in s.partitions() if NOBODY in ids}
     if s.cluster.simulation.profile.era is Era.RECORDED:
-        s.cluster.simulation.alter_reassignments(dict.fromkeys(stuck))
+        s.cluster.simulation.alter_reassignments(stuck)
     elif stuck and not s.cluster.exists(REQUEST):
         s.cluster.delete("/controller")
         s.cluster.clock.after(1_000, lambda: s.cluster.request(stuck))

@@ -142,6 +142,7 @@ TAKES_BACK = (
     Trouble.API_MOVE,
     Trouble.FOREIGN_REQUEST,
     Trouble.REQUEST_EXTENDED,
+    Trouble.REQUEST_REPLACED,
 )
 """What may bring a partition that had moved back to where it was."""
 

@@ -1,4 +1,4 @@
-"""A signal ends any command as Ctrl-C does, and nothing that it made for itself stays behind."""
+"""A signal ends any command as Ctrl-C does; nothing that it made for itself stays behind."""
 
 import base64
 import json
@@ -12,27 +12,28 @@ from pathlib import Path
 
 import pytest
 
-from conditions import until
+import pem_texts
 from poolkeeper.cli.input.interrupts import INTERRUPTED
 
 BEGINS_S = 60.0
 ENDS_S = 30.0
-KEY = b"a private key\n"
-PEM = base64.b64encode(KEY).decode()
+KEY = pem_texts.KEY.encode()
 PLUGIN = "from poolkeeper.__main__ import plugin; plugin()"
 HEED = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
 """What starts the tests may ignore the signal, as `nohup` does."""
 
 
 @pytest.fixture
-def mute() -> Iterator[str]:
-    """The URL of an API server that accepts connections and says nothing."""
+def mute() -> Iterator[socket.socket]:
+    """An API server that accepts connections and says nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield f"https://127.0.0.1:{listener.getsockname()[1]}"
+        listener.settimeout(BEGINS_S)
+        yield listener
 
 
 def kubeconfig(server: str) -> str:
-    user = {"client-certificate-data": PEM, "client-key-data": PEM}
+    pems = {"client-certificate-data": pem_texts.CERTIFICATE, "client-key-data": pem_texts.KEY}
+    user = {field: base64.b64encode(pem.encode()).decode() for field, pem in pems.items()}
     return json.dumps(
         {
             "current-context": "c",
@@ -45,32 +46,32 @@ def kubeconfig(server: str) -> str:
 
 def holding_the_key(folder: Path) -> list[Path]:
     """Files that hold the key. Python tries folders with files of a moment, which hold another."""
-    return [file for file in folder.iterdir() if KEY in content_of(file)]
+    return [file for file in folder.iterdir() if KEY in file.read_bytes()]
 
 
-def content_of(file: Path) -> bytes:
-    """What is in it; nothing if it is gone."""
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        return b""
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_key_of_the_kubeconfig_stays_in_no_file(mute: str, tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_key_of_the_kubeconfig_is_in_no_file(
+    mute: socket.socket, tmp_path: Path, number: int
+) -> None:
+    """Its client has loaded it once it says something to the server."""
     work, config = tmp_path / "tmp", tmp_path / "config"
     work.mkdir()
-    config.write_text(kubeconfig(mute))
+    config.write_text(kubeconfig(f"https://127.0.0.1:{mute.getsockname()[1]}"))
     environment = {**os.environ, "TMPDIR": str(work), "KUBECONFIG": str(config)}
     words = [sys.executable, "-c", HEED + PLUGIN, "status", "-o", "json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(words, env=environment, text=True, **pipes) as command:
         try:
-            until(lambda: holding_the_key(work), "it has its credentials", BEGINS_S)
-            command.send_signal(number)
-            assert command.wait(ENDS_S) == INTERRUPTED
-            assert command.stdout is not None
-            assert json.load(command.stdout)["errors"][0]["message"] == "interrupted"
+            connection, _ = mute.accept()
+            with connection:
+                connection.settimeout(BEGINS_S)
+                assert connection.recv(1)
+                command.send_signal(number)
+                code = command.wait(ENDS_S)
+            if number != signal.SIGKILL:
+                assert command.stdout is not None
+                assert json.load(command.stdout)["errors"][0]["message"] == "interrupted"
+                assert code == INTERRUPTED
         finally:
             command.kill()
     assert holding_the_key(work) == []

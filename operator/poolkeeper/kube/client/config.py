@@ -16,6 +16,7 @@ from kubernetes.config.config_exception import ConfigException
 
 from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
+from poolkeeper.kube.client import key_files
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 DEFAULT_KUBECONFIG = "~/.kube/config"
@@ -80,6 +81,7 @@ def _of_file(environ: Mapping[str, str], context: str | None = None) -> ApiAcces
             "no Kubernetes cluster is configured: this is no pod with a service account, "
             f"and there is no kubeconfig {files}"
         )
+    key_files.keep_in_memory()
     configuration = Configuration()
     logged = _Logged(logging.ERROR)
     logging.getLogger().addHandler(logged)

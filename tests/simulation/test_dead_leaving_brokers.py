@@ -16,7 +16,7 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.asked import AskedBrokers
 from simulation.executors import Executor, converged
-from simulation.returning import ALLOWED, MB, ask, desired, in_flight, stopped
+from simulation.returning import ALLOWED, MB, RUN, ask, desired, in_flight, stopped
 
 ONE = replace(ALLOWED, replicas_at_a_time=ReplicasAtATime.ONE)
 VERSIONS = ["2.0.1", "3.9.2"]
@@ -122,6 +122,9 @@ def test_a_move_is_not_begun_that_keeps_a_broker_which_nobody_waits_for_any_more
     assert did.count(ActionKind.STAGE_REQUESTED) <= 1
     (told,) = {w for w in executor.seen[-1].waits if w.reason is WaitReason.TARGET_NOT_LIVE}
     assert told.brokers == (1,)
+    assert not cluster.exists(RUN)  # whose throttles would slow for days who has to catch up
+    configs = [cluster.read(f"/config/brokers/{b}")["config"] for b in (2, 3)]
+    assert configs == [{}, {}]
     cluster.simulation.start_broker(1)
     executor.at_rest = converged
     executor.finish(passes_max=2000)

@@ -1,21 +1,27 @@
 """Whether a run of a plan begins now, and which of its moves it would leave where they are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import UnreadableConfig
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
+from poolkeeper.planning.run_state.progress.move_progress import (
+    ENDED_STATES,
+    OPEN_STATES,
+    MoveState,
+    classify,
+)
 from poolkeeper.planning.run_state.progress.staying_moves import StayingMoves
 from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited, unlimited_copies
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.decide import unloadable_configs
-from poolkeeper.reconcile.decide.decisions import BeginRun, DoNothing
+from poolkeeper.reconcile.decide import held_moves, unloadable_configs
+from poolkeeper.reconcile.decide.decisions import WAITS_MAX, BeginRun, DoNothing
 
 
 def decide_begin(
@@ -36,6 +42,26 @@ def decide_begin(
     if waits:
         return DoNothing(waits)
     return BeginRun()
+
+
+def waits_of_held(
+    plan: Plan, desired: Desired, cluster: Cluster, gone: Collection[int]
+) -> tuple[Wait, ...]:
+    """Return what all moves between brokers wait for that are left; empty if one may go on.
+
+    A run has throttles from its beginning to its end. They slow whoever is not in sync of the
+    partitions that it moves, such as a broker that restarts. So no run has them while it waits for
+    a person, or for a broker that may be dead for days. What brokers are about to tell of their
+    logs comes soon. `cluster` has what they told so far; `gone`: the brokers that count as gone.
+    """
+    moves, progress = plan.moves, classify(plan.moves, cluster)
+    places = tuple(p.at if p.state in OPEN_STATES else None for p in progress)
+    held = held_moves.held_by_targets(moves, progress, places, cluster, desired, gone)
+    held.update({m: (wait,) for m, wait in gates.blocks(moves, progress, cluster).items()})
+    idle = {*ENDED_STATES, MoveState.UNREADABLE}
+    left = [held.get(m, ()) for m, p in enumerate(progress) if p.state not in idle]
+    lasts = [any(wait.reason is not WaitReason.LOGS_NOT_TOLD for wait in waits) for waits in left]
+    return in_order(wait for waits in left for wait in waits)[:WAITS_MAX] if all(lasts) else ()
 
 
 def waits_before_run(

@@ -95,9 +95,13 @@ def _do_rest(context: PassContext, due: DuePlan, observed: Observation, early: R
     decision = begin.decide_begin(
         plan, desired, authority, cluster, context.now_ms(), stopped=stopped
     )
-    if isinstance(decision, DoNothing):
-        return Outcome(State.WAITING, waits=(*early.waits, *decision.waits), plan=plan)
-    stay = _staying(context, plan, desired, cluster, [n for n in pending if n not in held])
+    waits = decision.waits if isinstance(decision, DoNothing) else ()
+    to_copy = [n for n in pending if n not in held]
+    if not waits and not to_copy:
+        waits = begin.waits_of_held(plan, desired, cluster, observed.gone)
+    if waits:
+        return Outcome(State.WAITING, waits=(*early.waits, *waits), plan=plan)
+    stay = _staying(context, plan, desired, cluster, to_copy)
     if stay is not None:
         return do_late(context, due, observed, early + Result(waits=left), stay)
     approved_by = approver(authority, plan, context.trail, by_person=due.by_person)

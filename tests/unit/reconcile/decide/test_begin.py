@@ -9,9 +9,10 @@ from poolkeeper.model.execution.refusals import HopelessMove
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Throttle, ThrottleMode, Window
+from poolkeeper.model.topology import StrayLog
 from poolkeeper.planning.run_state.progress.staying_moves import StayingMoves
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.decide.begin import decide_begin, staying_at_begin
+from poolkeeper.reconcile.decide.begin import decide_begin, staying_at_begin, waits_of_held
 from poolkeeper.reconcile.decide.decisions import BeginRun, ComputeStage, DoNothing
 from poolkeeper.reconcile.decide.run import decide
 from unit.reconcile.situations import (
@@ -77,6 +78,40 @@ def test_whether_a_run_begins(authority, wanted, more, decision):
     seen, stopped = more.get("seen", cluster()), more.get("stopped", False)
     found = decide_begin(PLAN, desired(**wanted), authority, seen, NOW_MS, stopped=stopped)
     assert found == decision
+
+
+DEAD = Wait(R.TARGET_NOT_LIVE, partitions=(T0, T1), brokers=(3,))
+
+
+@pytest.mark.parametrize(("live", "waits"), [((1, 2), (DEAD,)), ((1, 2, 3), ())])
+def test_moves_that_all_wait_for_a_dead_target_are_told_of_before_a_run_begins(live, waits):
+    """It would have throttles for as long, which also slow who has to catch up."""
+    assert waits_of_held(PLAN, desired(), cluster(live=live), frozenset()) == waits
+
+
+def test_a_run_begins_for_the_moves_that_may_go():
+    first, second = PLAN.moves
+    mixed = replace(PLAN, moves=(first._replace(path=(first.path[0], (9, 2))), second))
+    assert waits_of_held(mixed, desired(), cluster(), frozenset()) == ()
+
+
+@pytest.mark.parametrize("gone", [frozenset(), frozenset({1})])
+def test_who_is_gone_for_good_and_kept_is_waited_for_without_a_run(gone):
+    keeping = replace(PLAN, moves=(PLAN.moves[0]._replace(path=((1, 2), (1, 3))),))
+    seen = cluster(live=(2, 3), leaders={0: 2, 1: 2}, isr={0: (2,), 1: (2,)})
+    dead = Wait(R.TARGET_NOT_LIVE, partitions=(T0,), brokers=(1,))
+    assert waits_of_held(keeping, desired(), seen, gone) == ((dead,) if gone else ())
+
+
+@pytest.mark.parametrize("larger", [False, True])
+def test_logs_that_a_person_has_to_look_at_are_waited_for_without_a_run(larger):
+    """What brokers are about to tell is known soon."""
+    seen, log = cluster(), StrayLog(9, 1)
+    stays = {T0: log, T1: log} if larger else {}
+    third = replace(seen.brokers[3], stray_logs=stays, silent=not larger)
+    seen = replace(seen, brokers={**seen.brokers, 3: third})
+    found = waits_of_held(PLAN, desired(), seen, frozenset())
+    assert {wait.reason for wait in found} == ({R.TARGET_LOG_LARGER} if larger else set())
 
 
 def test_moves_that_could_never_catch_up_stay_and_say_their_numbers():

@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import Ending
+from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import Mode
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.returns import ReturnState, lacks_origin, partition_of
@@ -96,7 +97,7 @@ def candidates(at: RunSituation) -> list[tuple[int, int]]:
         for m, index in outward
         if m in at.run.returning
         or m in unloadable
-        or are_targets_given_up(at, m, index)
+        or _are_targets_given_up(at, m, index)
         or _are_sources_given_up(at, m, index)
     ]
 
@@ -137,14 +138,21 @@ def dead_targets(at: RunSituation, m: int, index: int) -> set[int]:
     return set(target) - set(at.view.cluster.brokers) - sources
 
 
-def are_targets_given_up(at: RunSituation, m: int, index: int) -> bool:
+def _are_targets_given_up(at: RunSituation, m: int, index: int) -> bool:
+    dead = dead_targets(at, m, index)
+    return are_given_up(dead, at.plan.moves[m], index, at.desired, at.view.gone)
+
+
+def are_given_up(
+    dead: Collection[int], move: Move, index: int, desired: Desired, gone: Collection[int]
+) -> bool:
     """Whether nobody wants a dead broker of a move's target any more as a home of its topic.
 
     One that the plan itself leaves in a later step is no home at all, and may only restart.
+    `gone`: the brokers that count as gone for good.
     """
-    move, dead = at.plan.moves[m], dead_targets(at, m, index)
-    leaving = set(move.path[index - 1]) - set(move.target)
-    return bool(dead - leaving - wanted_brokers(at.desired, move.topic) or dead & set(at.view.gone))
+    dead, leaving = set(dead), set(move.path[index - 1]) - set(move.target)
+    return bool(dead - leaving - wanted_brokers(desired, move.topic) or dead & set(gone))
 
 
 def wanted_brokers(desired: Desired, topic: str) -> set[int]:

@@ -18,6 +18,7 @@ from poolkeeper.model.specs import Remedies, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.reassignments.stalls import ATTEMPTS_MAX
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, body_of
+from poolkeeper.sandbox.simulation.controller import reassignment_steps
 from simulation import invariants
 from simulation.executors import Executor, converged
 from simulation.stuck_requests import (
@@ -176,6 +177,32 @@ def test_what_was_added_to_ours_does_not_hold_the_run_up(kafka: str, kind: str) 
     if new and not isinstance(body, bytes) and kind != "no entries":
         assert expected in said(executor)
     assert_moved(cluster)
+
+
+def never_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No controller hears of new replicas that are in sync, as if its writes had lost their answer.
+
+    It looks at them when it begins with a request.
+    """
+    monkeypatch.setattr(reassignment_steps, "isr_changed", lambda *_: iter(()))
+
+
+@pytest.mark.parametrize("api", [True, False])
+def test_a_move_that_the_controller_does_not_end_is_requested_again(monkeypatch, api) -> None:
+    never_ended(monkeypatch)
+    cluster, executor = made("3.9.2", ALLOWED, api=api)
+    assert executor.finish(passes_max=1000) == 1
+    assert ActionKind.UNNOTICED_REQUEST_WITHDRAWN in kinds(executor)
+    assert_moved(cluster)
+
+
+def test_a_move_that_the_controller_does_not_end_is_named(monkeypatch) -> None:
+    never_ended(monkeypatch)
+    _, executor = made("3.9.2", Remedies(), api=True)
+    executor.at_rest = at_rest_after(executor, 120_000)
+    executor.finish(passes_max=500)
+    assert executor.seen[-1].waits[-1].reason is R.REQUEST_UNNOTICED
+    assert kinds(executor)[-1] is ActionKind.STAGE_REQUESTED
 
 
 @pytest.mark.parametrize("kind", ["string ids", "unknown topic", "good"])

@@ -64,12 +64,15 @@ def recover(
     *,
     needs_remedy: bool,
 ) -> Result:
-    """Recover a stall of which nothing is at work, as far as that is allowed."""
+    """Recover a stall of which nothing is at work, as far as that is allowed.
+
+    A list whose replicas are all in sync is ended in a moment: what lasts is told.
+    """
+    if not _has_lasted(context, reading, stall, STALL_MS):
+        return Result()
     missing = waits_for_remedy(stall, remedies, requested_partitions(reading.cluster))
     if needs_remedy and missing:
         return Result(waits=missing)
-    if not _has_lasted(context, reading, stall, STALL_MS):
-        return Result()
     return _withdraw(context, reading, stall, remedies)
 
 

@@ -7,6 +7,7 @@ Known from live brokers; who wrote the request, or which entry of it, makes no d
 * IGNORED: nothing of it is at work, and some could be. The controller lost its watch on the node
   through an earlier request that was unreadable, or the entry was added after it had looked. So is
   a list that holds its target in sync: a controller that knew of the entry would have ended it.
+  One whose write of the last ISR was done when it lost its connection to ZooKeeper may not.
 * UNREACHABLE: it is at work, and waits for brokers of which nothing is known.
 
 A request of which anything else is at work is not stuck.
@@ -150,7 +151,8 @@ def _state_of_held(move: Move, index: int, p: MoveProgress, cluster: Cluster) ->
         case MoveState.IN_FLIGHT if p.at < index and _is_requested_list(move, index, cluster):
             return None  # up to 2.3 it is copied
         case MoveState.IN_FLIGHT if p.at < index:
-            return None if begun and not is_untouched(move, index, cluster) else Stall.IGNORED
+            works = begun and not is_untouched(move, index, cluster)
+            return None if works and not _has_arrived(move, index, cluster) else Stall.IGNORED
         case _:
             return _state_of_ours(move, index, p, cluster)
 
@@ -188,6 +190,13 @@ def is_untouched(move: Move, index: int, cluster: Cluster) -> bool:
     if partition is None or partition.moving:
         return False
     return partition.replicas == move.path[index - 1]
+
+
+def _has_arrived(move: Move, index: int, cluster: Cluster) -> bool:
+    """Whether all that the step goes to is in sync: there is nothing but to end it."""
+    topic = cluster.topics.get(move.topic)
+    partition = None if topic is None else topic.partition(move.partition)
+    return partition is not None and set(move.path[index]) <= set(partition.isr or ())
 
 
 def _may_be_begun(move: Move, index: int, cluster: Cluster) -> bool:

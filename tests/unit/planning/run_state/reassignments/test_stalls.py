@@ -50,7 +50,14 @@ def cluster(
             id="a-newer-controller-would-record-it",
         ),
         pytest.param(cluster((1, 2), entry=(5, 6)), Stall.IGNORED, id="it-was-replaced"),
-        pytest.param(cluster((3, 2, 1), adding=(3,), removing=(1,)), None, id="at-work"),
+        pytest.param(
+            cluster((3, 2, 1), adding=(3,), removing=(1,), isr=(1, 2)), None, id="at-work"
+        ),
+        pytest.param(
+            cluster((3, 2, 1), adding=(3,), removing=(1,)),
+            Stall.IGNORED,
+            id="in-sync-and-not-ended",
+        ),
         pytest.param(cluster((1, 2), controller=None), None, id="no-controller-to-blame"),
         pytest.param(cluster((1, 2), entry=None), None, id="no-request"),
     ],

@@ -6,7 +6,8 @@
 The first ConfigMap is written last: once it exists, all others do. Writing the same text again
 changes nothing, and completes a text that was written in part. All ConfigMaps belong to one owner,
 and are deleted with it. One that somebody made immutable, or filled with keys of his own, makes way
-where it keeps the text from being written.
+where it keeps the text from being written. A webhook that takes off annotations is told of when the
+text is written: afterwards the text would be missed.
 
 A text that is kept elsewhere has one ConfigMap without a piece: its annotation says where.
 
@@ -75,13 +76,35 @@ def write(
 
 def _put(api: ConfigMapApi, path: str, body: Body) -> None:
     try:
-        api.apply(path, body, MANAGER)
+        stored = api.apply(path, body, MANAGER)
     except Refused:
         found = api.get(path)
         if found is None or not _is_spoiled(found, body):
             raise
         api.delete(path, found["metadata"]["uid"])
-        api.apply(path, body, MANAGER)
+        stored = api.apply(path, body, MANAGER)
+    if changed := _changed(stored, body):
+        # Whoever reads it later would take the text for one that is gone.
+        namespace = body["metadata"]["namespace"]
+        raise Refused(
+            f"{path} was stored without {', '.join(changed)}: an admission webhook changes the"
+            f" ConfigMaps of namespace {namespace}; exempt the namespace from it"
+        )
+
+
+def _changed(stored: Body, wanted: Body) -> list[str]:
+    """What of a ConfigMap was taken off or changed on its way into the store."""
+    parts = (
+        ("annotations", wanted["metadata"], stored["metadata"]),
+        ("data", wanted, stored),
+        ("binaryData", wanted, stored),
+    )
+    return [
+        f"{part}[{key}]"
+        for part, ours, theirs in parts
+        for key, value in (ours.get(part) or {}).items()
+        if (theirs.get(part) or {}).get(key) != value
+    ]
 
 
 def _is_spoiled(found: Body, wanted: Body) -> bool:

@@ -6,7 +6,7 @@ mount can be created as its property first. `resume` starts its pods. A leader t
 leaves a suspended Job, which the next leader completes and resumes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
@@ -57,12 +57,12 @@ class JobPhase(StrEnum):
 
 @frozen
 class JobView:
-    """A Job as read; `failure`: why it failed, in a sentence."""
+    """A Job as read, with the arguments of its pods; `failure`: why it failed, in a sentence."""
 
     name: str
     uid: str
     phase: JobPhase
-    annotations: Mapping[str, str]
+    arguments: Sequence[str] = ()
     failure: str = ""
 
 
@@ -110,13 +110,14 @@ def read(api: JobApi, namespace: str, name: str) -> JobView | None:
 
 
 def pending_reason(api: JobApi, namespace: str, name: str) -> str:
-    """What a Job or its pods wait for, executors included, in a sentence; may be empty."""
+    """What a Job or its pods wait for, executors included, in a sentence; may be empty.
+
+    A Job that is suspended is taken for one that others suspended: ours is resumed before.
+    """
     if pods := _pods(api, namespace, f"{JOB}={name}"):
         return pod_failures.pending_reason(pods)
     body = api.get(_path(namespace, name))
-    if body is None or _phase(body) not in (JobPhase.RUNNING, JobPhase.ENDING):
-        return ""
-    return pod_failures.absence_reason(body, datetime.now(UTC))
+    return "" if body is None else pod_failures.absence_reason(body, datetime.now(UTC))
 
 
 def resume(api: JobApi, namespace: str, job: JobView) -> None:
@@ -143,7 +144,10 @@ def names(api: JobApi, namespace: str, selector: str) -> list[str]:
 
 def _view_of(body: Body, failure: str = "") -> JobView:
     meta = body["metadata"]
-    return JobView(meta["name"], meta["uid"], _phase(body), meta.get("annotations") or {}, failure)
+    pod = body["spec"].get("template", {}).get("spec", {})
+    containers = pod.get("containers") or ()
+    arguments = tuple(word for each in containers for word in each.get("args") or ())
+    return JobView(meta["name"], meta["uid"], _phase(body), arguments, failure)
 
 
 def _phase(body: Body) -> JobPhase:

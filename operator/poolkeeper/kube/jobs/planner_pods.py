@@ -13,7 +13,7 @@ A missing Secret costs only its own cluster the plan: the volumes of Secrets are
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any
 
@@ -31,6 +31,7 @@ STORAGE = "/etc/poolkeeper/storage"
 TEMPLATE = "executor.json"
 """The key of the executor pod's template, beside the request's first chunk."""
 DIGEST = f"{GROUP}/question"
+DIGEST_OPTION = "--digest"
 """The annotation of a Job that holds the digest of its request."""
 
 COMPONENT = "planner"
@@ -185,6 +186,14 @@ def executor(planner_job: PlannerJob, settings: PlannerPodSettings) -> Body:
     }
 
 
+def is_of_request(arguments: Collection[str], digest: str) -> bool:
+    """Whether a Job of these arguments plans the request with that digest.
+
+    Its annotation says so to people. A webhook may take annotations off, and leaves arguments.
+    """
+    return f"{DIGEST_OPTION}={digest}" in arguments
+
+
 def text(body: Body) -> str:
     """A manifest as JSON text, which is YAML too."""
     return json.dumps(body, sort_keys=True, indent=1)
@@ -235,7 +244,7 @@ def _arguments(planner_job: PlannerJob, settings: PlannerPodSettings) -> list[st
         conf |= _executor_conf(planner_job, settings)
     words = [
         ("--question", QUESTION),
-        ("--digest", planner_job.digest),
+        (DIGEST_OPTION, planner_job.digest),
         ("--job", f"{planner_job.namespace}/{planner_job.name}"),
         ("--job-uid", "$(JOB_UID)"),
         ("--message", MESSAGE),

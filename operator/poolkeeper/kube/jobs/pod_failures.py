@@ -10,6 +10,7 @@
 | Job condition Failed: DeadlineExceeded, BackoffLimitExceeded | too slow; too many failures |
 | Job started, and no pod is there | its creation is refused: by a quota, a limit or a policy |
 | Job deleted, and still there | a finalizer keeps it |
+| Job suspended | others suspended it: a queue of Jobs, a webhook or a person |
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +59,12 @@ def absence_reason(job: Body, now: datetime) -> str:
         kept = ", ".join(metadata.get("finalizers") or ()) or "none is named"
         said = f"an earlier Job is being deleted, and finalizers keep it ({kept})"
         return f"{said}: kubectl describe job {named}" if _is_old(deleted, now) else ""
-    if _is_old(status.get("startTime"), now):
+    if job.get("spec", {}).get("suspend"):
+        resumed = """--type=merge -p '{"spec":{"suspend":false}}'"""
+        said = "its Job was suspended by a queue, a webhook or a person, and waits for them"
+        return f"{said}; to resume it: kubectl patch job {named} {resumed}"
+    ended = {c["type"] for c in _conditions(job) if c["status"] == "True"} & {"Complete", "Failed"}
+    if not ended and _is_old(status.get("startTime"), now):
         said = "its pod is not created, as a quota, a limit or a policy refuses it"
         return f"{said}: kubectl describe job {named}"
     return ""

@@ -1,8 +1,8 @@
 """Planning by Jobs: one for each request, named after it, owned by its Rebalance.
 
     no Job                 create it, suspended
-    suspended              write its request, owned by it, and resume it
-    running                ask again later
+    suspended              write its request, owned by it, and resume it, once
+    running                ask again later; a request that is not there yet is written
     complete               read the response, and check that it belongs to this request
     failed                 say why; the next call creates another one
     of another request     delete it: only one of a name is planned
@@ -39,6 +39,8 @@ HASH_CHARS = 8
 REBALANCE = f"{GROUP}/rebalance"
 """The label of a Job that says whose it is, as a digest: names may be longer than labels."""
 
+_GOES_ON = (JobPhase.SUSPENDED, JobPhase.RUNNING)
+
 logger = logging.getLogger(__name__)
 
 
@@ -69,6 +71,8 @@ class JobEngine:
     owner_of: OwnerOf
     texts: TextStore
     _requests: dict[str, _JobRequest] = field(default_factory=dict)
+    _begun: dict[str, str] = field(default_factory=dict)
+    """By Rebalance, the uid of the Job that this process has begun, or found begun."""
 
     def request_plans(self, name: str, request: RebalanceRequest) -> RebalanceResponse | None:
         """Return the response, or `None` while planning is under way.
@@ -81,12 +85,11 @@ class JobEngine:
         if job_view is None:
             self._create(name, job_request)
             return None
-        if job_view.annotations.get(planner_pods.DIGEST) != job_request.digest:
+        if not planner_pods.is_of_request(job_view.arguments, job_request.digest):
             jobs.delete(self.api, self.namespace, job_request.job, job_view.uid)
             return None
+        self._begin(name, job_request, job_view)
         match job_view.phase:
-            case JobPhase.SUSPENDED:
-                self._resume(name, job_request, job_view)
             case JobPhase.COMPLETE:
                 return self._response(job_request, job_view)
             case JobPhase.FAILED:
@@ -104,7 +107,7 @@ class JobEngine:
         A Job that cannot be deleted now goes with the Rebalance, or when its time to live is over.
         An operator that no longer leads leaves it to the next leader, which continues with it.
         """
-        self._requests.pop(name, None)
+        self.hand_over(name)
         try:
             self._delete_jobs(name, keep="")
         except (Unavailable, Stale) as failed:
@@ -113,6 +116,7 @@ class JobEngine:
     def hand_over(self, name: str) -> None:
         """Drop the request: the next leader continues with its Job."""
         self._requests.pop(name, None)
+        self._begun.pop(name, None)
 
     def _delete_jobs(self, name: str, keep: str) -> None:
         for job in jobs.names(self.api, self.namespace, f"{REBALANCE}={label(name)}"):
@@ -143,11 +147,30 @@ class JobEngine:
         self._sweep()
         count = len(text_chunks.chunks_of(job_request.request.to_json()))
         body = planner_pods.job(self._planner_job(name, job_request, count), self.settings)
-        self._resume(name, job_request, jobs.create(self.api, self.namespace, body))
+        self._begin(name, job_request, jobs.create(self.api, self.namespace, body))
 
-    def _resume(self, name: str, job_request: _JobRequest, job: JobView) -> None:
-        if job.phase is not JobPhase.SUSPENDED:
+    def _begin(self, name: str, job_request: _JobRequest, job: JobView) -> None:
+        """Write the Job's request and resume it, once: who suspends it after that has a reason.
+
+        Somebody else may have resumed it before its request was there, as a queue of Jobs does.
+        """
+        if job.uid == self._begun.get(name) or job.phase not in _GOES_ON:
             return
+        if job.phase is JobPhase.SUSPENDED or not self._is_requested(job_request, job):
+            self._write_request(name, job_request, job)
+        if job.phase is JobPhase.SUSPENDED:
+            jobs.resume(self.api, self.namespace, job)
+        self._begun[name] = job.uid
+
+    def _is_requested(self, job_request: _JobRequest, job: JobView) -> bool:
+        """Whether the Job's request is there; its first ConfigMap is written last."""
+        try:
+            kept = configmap_blob.read(self.api, self.namespace, jobs.question_name(job.name))
+        except Refused:
+            return False
+        return kept is not None and kept.digest == job_request.digest
+
+    def _write_request(self, name: str, job_request: _JobRequest, job: JobView) -> None:
         found = text_chunks.chunks_of(job_request.request.to_json())
         executor = planner_pods.executor(
             self._planner_job(name, job_request, len(found)), self.settings
@@ -163,7 +186,6 @@ class JobEngine:
             text,
             jobs.labels(job.name),
         )
-        jobs.resume(self.api, self.namespace, job)
 
     def _planner_job(self, name: str, job_request: _JobRequest, count: int) -> PlannerJob:
         return PlannerJob(

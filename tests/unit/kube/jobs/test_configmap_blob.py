@@ -1,4 +1,5 @@
 import base64
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,7 @@ class Objects:
 
     def __init__(self, fails=0):
         self.found, self.written, self.fails = {}, [], fails
-        self.refuses = False
+        self.refuses, self.admit = False, lambda body: body
 
     def get(self, path):
         return self.found.get(path)
@@ -27,7 +28,7 @@ class Objects:
             raise ConnectionError
         if path in self.found and self.refuses:
             raise Refused("field is immutable when `immutable` is set")
-        self.found[path] = body
+        self.found[path] = body = self.admit(body)
         self.written.append(path.removeprefix(f"{HOME}/"))
         return body
 
@@ -102,6 +103,46 @@ def test_what_somebody_spoiled_is_refused(change):
     objects.found[f"{HOME}/j-answer-0"].update(change)
     with pytest.raises(Refused, match="hold no pieces of a text"):
         configmap_blob.read(objects, "ours", "j-answer")
+
+
+def without_annotations(body):
+    return {**body, "metadata": {**body["metadata"], "annotations": {"of-others": "x"}}}
+
+
+@pytest.mark.parametrize(
+    ("admit", "missing"),
+    [
+        pytest.param(
+            without_annotations,
+            r"annotations\[poolkeeper.dev/digest\], annotations\[poolkeeper.dev/chunks\]",
+            id="no-annotations",
+        ),
+        pytest.param(
+            lambda body: {**body, "data": {}}, r"data\[executor.json\]", id="no-short-text"
+        ),
+        pytest.param(
+            lambda body: {**body, "binaryData": {"chunk-000000": "eA=="}},
+            r"binaryData\[chunk-00000\d\]",
+            id="another-chunk",
+        ),
+    ],
+)
+def test_what_a_webhook_takes_off_is_told_when_it_is_written(admit, missing):
+    objects = Objects()
+    objects.admit = admit
+    with pytest.raises(Refused, match=f"was stored without {missing}: an admission webhook"):
+        write(objects, replace(TEXT, chunks=(b"ab",)))
+
+
+def test_what_a_webhook_adds_is_no_trouble():
+    objects = Objects()
+    objects.admit = lambda body: {
+        **body,
+        "metadata": {**body["metadata"], "labels": {"team": "x"}, "uid": "u1"},
+        "data": {**body.get("data", {}), "by": "a webhook"},
+    }
+    write(objects)
+    assert configmap_blob.read(objects, "ours", "j-answer") is not None
 
 
 @pytest.mark.parametrize(

@@ -163,8 +163,22 @@ REFUSED = f"its pod is not created, as a quota, a limit or a policy refuses it: 
             f"an earlier Job is being deleted, and finalizers keep it (a.b/c): {HOW}",
             id="kept-by-a-finalizer",
         ),
+        pytest.param(
+            {},
+            {"startTime": LONG_AGO, "conditions": [{"type": "Complete", "status": "True"}]},
+            "",
+            id="has-ended",
+        ),
     ],
 )
 def test_a_job_without_pods_says_why(metadata, status, said):
     job = {"metadata": {"name": "daily-plan", "namespace": "ours", **metadata}, "status": status}
     assert pod_failures.absence_reason(job, NOW) == said
+
+
+def test_a_job_that_is_suspended_says_how_it_is_resumed():
+    job = {"metadata": {"name": "daily-plan", "namespace": "ours"}, "spec": {"suspend": True}}
+    assert pod_failures.absence_reason(job, NOW) == (
+        "its Job was suspended by a queue, a webhook or a person, and waits for them; to resume it:"
+        """ kubectl patch job daily-plan -n ours --type=merge -p '{"spec":{"suspend":false}}'"""
+    )

@@ -98,8 +98,16 @@ def server():
 
 @pytest.fixture
 def engine(server):
+    return engine_of(server)
+
+
+def engine_of(server):
     texts = TextStore(server, "ours")
     return JobEngine(server, "ours", PlannerPodSettings("planner:1"), lambda name: OWNER, texts)
+
+
+def suspend(server, *, suspended):
+    server.found[f"{JOBS}/{JOB}"]["spec"]["suspend"] = suspended
 
 
 def test_a_question_becomes_a_job_that_is_let_go_once_its_question_is_there(server, engine):
@@ -117,8 +125,8 @@ def test_asking_again_changes_nothing(server, engine):
     assert server.number == before
 
 
-def test_a_job_that_was_left_suspended_is_gone_on_with(server, engine):
-    engine.request_plans("daily", QUESTION)
+def test_a_job_that_another_leader_left_suspended_is_gone_on_with(server, engine):
+    engine_of(server).request_plans("daily", QUESTION)
     server.found[f"{JOBS}/{JOB}"]["spec"]["suspend"] = True
     (question,) = (path for path in server.found if "question" in path)
     del server.found[question]
@@ -232,9 +240,59 @@ def test_a_job_whose_pod_is_not_created_says_so(server, engine):
     assert engine.pending_reason("daily", QUESTION) == ""
 
 
+def test_a_job_that_others_suspend_is_left_to_them_and_told_of(server, engine):
+    """As by a queue of Jobs, or a person: they would suspend it again each time."""
+    engine.request_plans("daily", QUESTION)
+    suspend(server, suspended=True)
+    before = server.number
+    for _ in range(3):
+        assert engine.request_plans("daily", QUESTION) is None
+    assert server.found[f"{JOBS}/{JOB}"]["spec"]["suspend"] is True
+    assert server.number == before
+    said = engine.pending_reason("daily", QUESTION)
+    assert said.startswith("its Job was suspended by a queue, a webhook or a person, and waits for")
+    assert f"kubectl patch job {JOB} -n ours --type=merge" in said
+    suspend(server, suspended=False)
+    server.keep(ANSWER)
+    server.end("Complete")
+    assert engine.request_plans("daily", QUESTION) == ANSWER
+
+
+def test_a_job_that_others_resume_has_its_request_all_the_same(server, engine):
+    admit = server.create
+    resumed = lambda body: {**body, "spec": {**body["spec"], "suspend": False}}  # noqa: E731
+    server.create = lambda path, body: admit(path, resumed(body))
+    assert engine.request_plans("daily", QUESTION) is None
+    assert server.names() == [JOB, f"{JOB}-question-0"]
+
+
+def test_a_job_of_another_leader_that_others_resumed_too_early_gets_its_request(server, engine):
+    engine_of(server).request_plans("daily", QUESTION)
+    del server.found[_path(f"{JOB}-question-0")]
+    assert engine.request_plans("daily", QUESTION) is None
+    assert server.names() == [JOB, f"{JOB}-question-0"]
+
+
+def test_a_job_whose_annotations_a_webhook_takes_off_is_ours(server, engine):
+    admit = server.create
+
+    def create(path, body):
+        return admit(path, {**body, "metadata": {**body["metadata"], "annotations": {}}})
+
+    server.create = create
+    engine.request_plans("daily", QUESTION)
+    before = server.number
+    assert engine.request_plans("daily", QUESTION) is None
+    assert server.number == before
+    server.keep(ANSWER)
+    server.end("Complete")
+    assert engine.request_plans("daily", QUESTION) == ANSWER
+
+
 def test_a_job_of_this_name_for_another_question_is_none(server, engine):
     engine.request_plans("daily", QUESTION)
-    server.found[f"{JOBS}/{JOB}"]["metadata"]["annotations"] = {}
+    (driver,) = server.found[f"{JOBS}/{JOB}"]["spec"]["template"]["spec"]["containers"]
+    driver["args"] = [word for word in driver["args"] if not word.startswith("--digest=")]
     assert engine.request_plans("daily", QUESTION) is None
     assert server.names() == []
 

@@ -194,8 +194,8 @@ class RebalanceController:
             if resource.deleting
             else entry.state.step is RebalanceStep.EXECUTING
         )
-        if guard and self.reporter.is_finalizer_forbidden(resource):
-            condition = forbidden_condition(rebalance.KIND, condition.message)
+        if guard and (why := self.reporter.finalizer_hindrance(resource)):
+            condition = forbidden_condition(rebalance.KIND, condition.message, why)
         self.reporter.report(
             resource, RebalanceStatusInputs(entry.state, condition), declared, needs_finalizer=guard
         )

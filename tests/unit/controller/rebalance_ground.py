@@ -145,8 +145,8 @@ class Said:
     def forget_object(self, reference):
         self.guarded.pop(reference.name, None)
 
-    def is_forbidden(self, reference):
-        return reference.name in self.guarded and not self.may_guard
+    def hindrance(self, reference):
+        return "RBAC" if reference.name in self.guarded and not self.may_guard else ""
 
     def record(self, reference, reason, note, *, warning):
         self.events.append((reference.name, reason))

@@ -257,9 +257,8 @@ def test_without_the_right_to_add_its_finalizer_it_says_so_and_goes_on_by_itself
         ("Ready", "Stalled"), "FinalizerForbidden"
     )
     assert condition_of(ground.said.statuses["r"], "Ready")["message"] == (
-        "the operator may not add its finalizer (patch of Rebalances): nothing is moved, as its"
-        " runs would be left behind if it were deleted; 0 of 2 clusters done, 0 of 2 moves,"
-        " 200 B left"
+        "the operator may not add its finalizer: nothing is moved, as its runs would be left behind"
+        " if it were deleted (RBAC); 0 of 2 clusters done, 0 of 2 moves, 200 B left"
     )
     assert ground.loops.offers == {}
     ground.said.may_guard = True

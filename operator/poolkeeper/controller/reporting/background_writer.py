@@ -6,7 +6,8 @@ from collections.abc import Callable, Container, Iterator
 from threading import Condition, Thread
 from typing import Generic, TypeVar
 
-from poolkeeper.errors import Forbidden, PoolkeeperError
+from poolkeeper.errors import Forbidden, PoolkeeperError, Refused
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.rate_limit import LogRateLimit
 from poolkeeper.telemetry.logs import log_extra
@@ -15,15 +16,48 @@ logger = logging.getLogger(__name__)
 
 V = TypeVar("V")
 
+PAUSE_S = 0.5
+PAUSE_S_MAX = 15.0
+LASTING_S = 30.0
+"""What fails for so long does not pass by itself: a webhook may be gone that has to be asked."""
+
+
+@frozen
+class _Failing:
+    """Writes of an object that fail: how often, since when, and the first error of its kind.
+
+    Later errors may name other ports or times, which would be news each time.
+    """
+
+    error: PoolkeeperError
+    since_s: float
+    times: int = 1
+
+    def after(self, error: PoolkeeperError) -> "_Failing":
+        """The same after one more failure."""
+        first = self.error if type(self.error) is type(error) else error
+        return _Failing(first, self.since_s, self.times + 1)
+
+    @property
+    def pause_s(self) -> float:
+        """How long the object is left alone: failures of one each second would be a load."""
+        return float(min(PAUSE_S * 2 ** min(self.times - 1, 10), PAUSE_S_MAX))
+
+    def is_lasting(self, now_s: float) -> bool:
+        """Whether a person has to see to it."""
+        lasts = now_s - self.since_s >= LASTING_S
+        return lasts or isinstance(self.error, Forbidden | Refused)
+
 
 class BackgroundWriter(Generic[V]):
     """Calls `write` with the latest value of each object, in a thread of its own.
 
     A write that fails is logged and not repeated: who puts a value puts it again as long as it is
-    wanted. `what` names what is written, for the log. A write that is not allowed is a warning, as
-    a person has to allow it; `is_forbidden` tells of an object. An object is written at once, and
-    again `every_s` later at the earliest. Objects of a namespace where the last write failed come
-    after all others: a webhook of it may take ten seconds for each.
+    wanted, and it is written after a pause that doubles. `what` names what is written, for the log.
+    A write that is refused is a warning, as a person has to allow it; `hindrance` tells of an
+    object. An object is written at once, and again `every_s` later at the earliest. Objects of a
+    namespace where the last write failed come after all others: a webhook of it may take ten
+    seconds for each.
     """
 
     def __init__(
@@ -34,10 +68,10 @@ class BackgroundWriter(Generic[V]):
         self._every_s = every_s
         self._values: dict[Reference, V] = {}
         self._not_before_s: dict[Reference, float] = {}
-        self._forbidden: set[Reference] = set()
-        self._failing: set[tuple[str, str]] = set()
+        self._failing: dict[Reference, _Failing] = {}
+        self._failing_groups: set[tuple[str, str]] = set()
         self._ended = False
-        self._forbidden_log = LogRateLimit()
+        self._refused_log = LogRateLimit()
         self._condition = Condition()
         self._thread = Thread(target=self._work, name=what, daemon=True)
         self._thread.start()
@@ -48,23 +82,27 @@ class BackgroundWriter(Generic[V]):
             self._values[reference] = value
             self._condition.notify_all()
 
-    def is_forbidden(self, reference: Reference) -> bool:
-        """Whether the last write of the object was not allowed."""
+    def hindrance(self, reference: Reference) -> str:
+        """Why the object is not written until a person sees to it; empty if that may pass."""
         with self._condition:
-            return reference in self._forbidden
+            failing = self._failing.get(reference)
+        if failing is None or not failing.is_lasting(time.monotonic()):
+            return ""
+        return str(failing.error)
 
     def forget(self) -> None:
         """Drop what is not yet written, and what is known of writes."""
         with self._condition:
             self._values.clear()
             self._not_before_s.clear()
-            self._forbidden.clear()
             self._failing.clear()
+            self._failing_groups.clear()
 
     def forget_object(self, reference: Reference) -> None:
         """Drop what is known of an object that is gone."""
         with self._condition:
-            self._forbidden.discard(reference)
+            self._failing.pop(reference, None)
+            self._not_before_s.pop(reference, None)
 
     def close(self) -> None:
         """Stop the thread; the next leader requests again what is left."""
@@ -87,25 +125,28 @@ class BackgroundWriter(Generic[V]):
 
     def _note(self, reference: Reference, error: PoolkeeperError | None) -> None:
         with self._condition:
-            if isinstance(error, Forbidden):
-                self._forbidden.add(reference)
-            else:
-                self._forbidden.discard(reference)
             if error is None:
-                self._failing.discard(_group_of(reference))
-            else:
-                self._failing.add(_group_of(reference))
+                self._failing.pop(reference, None)
+                self._failing_groups.discard(_group_of(reference))
+                return
+            now_s, known = time.monotonic(), self._failing.get(reference)
+            failing = known.after(error) if known else _Failing(error, now_s)
+            self._failing[reference] = failing
+            self._failing_groups.add(_group_of(reference))
+            free_s = max(self._not_before_s.get(reference, 0.0), now_s + failing.pause_s)
+            self._not_before_s[reference] = free_s
 
     def _log_failure(self, reference: Reference, error: PoolkeeperError) -> None:
-        forbidden = isinstance(error, Forbidden) and self._forbidden_log.is_due(time.monotonic())
-        level = logging.WARNING if forbidden else logging.INFO
+        refused = isinstance(error, Forbidden | Refused)
+        due = refused and self._refused_log.is_due(time.monotonic())
+        level = logging.WARNING if due else logging.INFO
         extra = log_extra(reference.kind, reference.name, reference.namespace)
         logger.log(level, "%s: not written yet: %s", self._what, error, extra=extra)
 
     def _due(self, early: Container[Reference], *, failing: bool) -> Iterator[Reference]:
         """The objects that may be written now, of namespaces that fail or of all others."""
         for each in self._values:
-            if each not in early and (_group_of(each) in self._failing) == failing:
+            if each not in early and (_group_of(each) in self._failing_groups) == failing:
                 yield each
 
     def _take(self) -> tuple[Reference, V] | None:

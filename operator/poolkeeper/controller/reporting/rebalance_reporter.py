@@ -93,10 +93,10 @@ class RebalanceReporter:
         self._writer.put(reference, dict(status), dict(resource.status or {}))
         return True
 
-    def is_finalizer_forbidden(self, resource: CustomResource) -> bool:
-        """Whether a Rebalance lacks our finalizer because it may not be added."""
+    def finalizer_hindrance(self, resource: CustomResource) -> str:
+        """Why a Rebalance lacks our finalizer, which a person must see to; may be empty."""
         lacks = not resource.has_finalizer and not resource.deleting
-        return lacks and self._finalizers.is_forbidden(reference_of(resource))
+        return self._finalizers.hindrance(reference_of(resource)) if lacks else ""
 
     def report_unreadable(self, resource: CustomResource, unreadable: Refused) -> None:
         """Report once, by an event alone, that a status cannot be read: it is left as it is."""

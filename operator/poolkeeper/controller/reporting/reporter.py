@@ -239,8 +239,8 @@ class Reporter:
             ready = condition_of(status, "Ready")
             if status is None or not wanted or ready.get("status") != "True":
                 continue
-            if self._finalizers.is_forbidden(reference_of(resource)):
-                condition = forbidden_condition(key.kind, ready["message"])
+            if why := self._finalizers.hindrance(reference_of(resource)):
+                condition = forbidden_condition(key.kind, ready["message"], why)
                 before = self._reported_status(resource)
                 told = conditions(condition, resource.generation, before, now_ms)
                 statuses_of[key] = {**status, "conditions": told}

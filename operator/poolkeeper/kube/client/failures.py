@@ -5,6 +5,7 @@
 | 401, 403 | `Forbidden` | a person has to correct RBAC or the token |
 | 404 of a write, 409, 410, a failed test of a JSON patch | `Stale` | another write was first |
 | 403 of a namespace that is being deleted | `Stale` | likewise: there is nothing to correct |
+| 404, 409, 410, 422 of a webhook or policy | `Refused` | a person has to correct what denies it |
 | 413, 500 of an object that the store does not take | `Refused` | it is too large, each time |
 | 404 that is no Status, 408, 429, 5xx, garbage | `Unavailable` | it may work later |
 | 500 of a field that the kind's definition lacks | `UndeclaredField` | the definition is older |
@@ -13,6 +14,8 @@
 Three responses are misleading (1.36). A failed test of a JSON patch is 422, as is an object that
 breaks its schema, but only the latter names fields. A wrong type or field name in server-side apply
 is 500, and so is an object larger than the store takes (1.5 MiB, or what its client sends at once).
+Who denies a write by admission chooses the status: 409 looks like a write that was overtaken, 401
+like a token that is not known.
 """
 
 import json
@@ -33,6 +36,7 @@ MESSAGE_CHARS_MAX = 500
 MISTYPED = "failed to create typed patch object"
 UNDECLARED = "field not declared in schema"
 TOO_LARGE = ("etcdserver: request is too large", "trying to send message larger than max")
+DENIED = ("denied the request", "denied request: ")
 TERMINATING = "NamespaceTerminating"
 ROLES = ": RBAC: ["
 _NO_JSON = (ValueError, RecursionError)  # the latter of brackets without an end
@@ -83,9 +87,11 @@ def object_of(answer: ApiResponse, doing: str) -> dict[str, Any]:
 def is_absence(answer: ApiResponse) -> bool:
     """Whether the server says that there is no such object.
 
-    A 404 that is no Status is of a kind that is not served, or of a proxy that knows no way.
+    A 404 that is no Status is of a kind that is not served, or of a proxy that knows no way. A
+    webhook may deny a deletion with a 404.
     """
-    return answer.status == 404 and _status(answer.body) is not None
+    reported = _status(answer.body) if answer.status == 404 else None
+    return reported is not None and not _is_denied(_message(answer, reported))
 
 
 def items(found: Mapping[str, Any], doing: str) -> list[dict[str, Any]]:
@@ -110,13 +116,16 @@ def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) 
     said = _message(answer, reported)
     mistyped = said.startswith(MISTYPED)  # their words: the status says an internal error
     undeclared = mistyped and UNDECLARED in said  # their words: it has no other sign
+    denied = _is_denied(said)
     match answer.status:
-        case 401:
+        case 401 if not denied:
             return Forbidden(f"the API server does not know this identity ({doing}): {said}")
         case 403 if _is_namespace_terminating(reported):
             return Stale(f"{doing}: {said}", path)
-        case 403:
+        case 401 | 403:
             return Forbidden(f"{doing} is not allowed: {said}")
+        case 404 | 409 | 410 | 422 if denied:
+            return Refused(f"{doing}: {said}")
         case 404 if reported is None:
             return Unavailable(f"the API server does not serve this kind ({doing})")
         case 404 | 409 | 410:
@@ -172,6 +181,11 @@ def _ordered(said: str) -> str:
     if not roles.endswith("]"):
         return said
     return f"{head}{listed}{', '.join(sorted(roles[:-1].split(', ')))}]"
+
+
+def _is_denied(said: str) -> bool:
+    """Whether a webhook or a policy of admission denied the request."""
+    return any(words in said for words in DENIED)  # their words: it has no other sign
 
 
 def _is_namespace_terminating(reported: dict[str, Any] | None) -> bool:

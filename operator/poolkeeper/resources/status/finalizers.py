@@ -76,13 +76,13 @@ _UNGUARDED: Mapping[str, str] = {
 }
 
 
-def forbidden_condition(kind: str, message: str) -> ReadyCondition:
-    """The condition of a resource that needs our finalizer, which may not be added.
+def forbidden_condition(kind: str, message: str, why: str) -> ReadyCondition:
+    """The condition of a resource that needs our finalizer, which cannot be added.
 
-    `message`: what is told of it with the finalizer.
+    `message`: what is told of it with the finalizer; `why`: what keeps it from being added.
     """
-    what = f"the operator may not add its finalizer (patch of {kind}s): {_UNGUARDED[kind]}"
-    return ReadyCondition(ReadyStatus.STALLED, "FinalizerForbidden", f"{what}; {message}")
+    said = f"the operator may not add its finalizer: {_UNGUARDED[kind]} ({why}); {message}"
+    return ReadyCondition(ReadyStatus.STALLED, "FinalizerForbidden", said)
 
 
 def _topic_needs_finalizer(inputs: StatusInputs, resource: CustomResource) -> bool:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from poolkeeper.controller.reporting.reporter import (
     Reporter,
 )
-from poolkeeper.errors import Forbidden, Unavailable
+from poolkeeper.errors import Forbidden, PoolkeeperError, Unavailable
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.finalizers import FinalizerApi
 from poolkeeper.model.execution.outcomes import (
@@ -69,11 +69,14 @@ class NoServer:
         raise AssertionError("nothing is there to be patched")
 
 
+_DENIAL = Forbidden("it is not allowed")
+
+
 class Guarded:
     """A server that has every object, and lets them be patched only if that is allowed."""
 
-    def __init__(self) -> None:
-        self.allowed = False
+    def __init__(self, denial: PoolkeeperError = _DENIAL) -> None:
+        self.allowed, self._denial = False, denial
         self.status: dict[str, Any] = {}
         self.asked: Counter[str] = Counter()
 
@@ -83,7 +86,7 @@ class Guarded:
     def patch_json(self, path: str, operations: list[dict[str, Any]]) -> dict[str, Any]:
         self.asked[path.rpartition("/")[2]] += 1
         if not self.allowed:
-            raise Forbidden(f"PATCH {path} is not allowed")
+            raise self._denial
         return {}
 
 

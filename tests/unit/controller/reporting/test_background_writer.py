@@ -2,13 +2,19 @@
 
 import logging
 import time
+from dataclasses import replace
+from itertools import pairwise
 from threading import Event
 
 import pytest
 
 from conditions import until
-from poolkeeper.controller.reporting.background_writer import BackgroundWriter
-from poolkeeper.errors import Forbidden, Unavailable
+from poolkeeper.controller.reporting.background_writer import (
+    LASTING_S,
+    BackgroundWriter,
+    _Failing,
+)
+from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, Unavailable
 from poolkeeper.kube.client.references import Reference
 
 A, B = Reference("KafkaCluster", "", "a"), Reference("KafkaCluster", "", "b")
@@ -90,6 +96,65 @@ def test_what_is_forgotten_is_not_written(log: Log) -> None:
     writer.close()
 
 
+def test_what_fails_is_written_again_after_a_pause_that_doubles(log: Log) -> None:
+    writer = BackgroundWriter("numbers", log.write)
+
+    def failed(times: int) -> bool:
+        writer.put(A, -1)
+        return len(log.entries) >= times
+
+    until(lambda: failed(4), "it was tried four times")
+    at_s = [at_s for _, _, at_s in log.entries]
+    pauses_s = [later - before for before, later in pairwise(at_s)]
+    assert all(pause_s >= least_s for pause_s, least_s in zip(pauses_s, (0.5, 1, 2), strict=True))
+    writer.put(A, 1)
+    writer.put(B, 1)
+    until(lambda: (B, 1) in log.values(), "others wait for nobody")
+    assert (A, 1) not in log.values()
+    until(lambda: (A, 1) in log.values(), "it is written in the end")
+    writer.put(A, 2)
+    until(lambda: (A, 2) in log.values(), "the next one is written at once", 2)
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "lasts_s", "told"),
+    [
+        pytest.param(Forbidden("RBAC"), 0, "RBAC", id="not-allowed"),
+        pytest.param(Refused("a webhook"), 0, "a webhook", id="refused"),
+        pytest.param(Unavailable("away"), 0, "", id="away-for-a-moment"),
+        pytest.param(Unavailable("away"), LASTING_S, "away", id="away-for-long"),
+        pytest.param(Stale("overtaken"), 0, "", id="overtaken"),
+    ],
+)
+def test_what_a_person_must_see_to_is_told(
+    error: PoolkeeperError, lasts_s: float, told: str
+) -> None:
+    failing = _Failing(error, 100.0)
+    assert failing.is_lasting(100.0 + lasts_s) is bool(told)
+    tried = Event()
+
+    def write(reference: Reference, value: int) -> None:
+        tried.set()
+        raise error
+
+    writer = BackgroundWriter("numbers", write)
+    writer.put(A, 1)
+    assert tried.wait(10)
+    until(lambda: writer._failing, "the failure is noted")
+    if lasts_s:
+        writer._failing[A] = replace(writer._failing[A], since_s=time.monotonic() - lasts_s)
+    assert (writer.hindrance(A), writer.hindrance(B)) == (told, "")
+    writer.close()
+
+
+def test_the_first_error_of_its_kind_is_told() -> None:
+    """Later ones name other ports, and each would be news."""
+    failing = _Failing(Unavailable("from port 1"), 100.0).after(Unavailable("from port 2"))
+    assert (str(failing.error), failing.times) == ("from port 1", 2)
+    assert str(failing.after(Refused("no")).error) == "no"
+
+
 def test_that_a_write_is_not_allowed_is_a_warning_once_a_minute(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -100,8 +165,8 @@ def test_that_a_write_is_not_allowed_is_a_warning_once_a_minute(
         raise failures[value]
 
     writer = BackgroundWriter("numbers", write)
-    for value in range(3):
-        writer.put(A, value)
+    for value, each in enumerate((A, B, Reference("KafkaCluster", "", "c"))):
+        writer.put(each, value)
         until(lambda value=value: len(caplog.records) == value + 1, "the failure is logged")
     writer.close()
     assert [record.levelname for record in caplog.records] == ["INFO", "WARNING", "INFO"]

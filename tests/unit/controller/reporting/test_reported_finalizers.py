@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from conditions import until
+from poolkeeper.errors import Forbidden, PoolkeeperError, Refused
 from poolkeeper.model.execution.outcomes import (
     ExternalPlanState,
     ExternalPlanStatus,
@@ -29,9 +30,14 @@ from unit.controller.reporting.reporting_room import (
 from unit.resources.bodies import kafka_cluster, pool, topic
 from unit.resources.stages import at_rest, running
 
+DENIED = 'admission webhook "x" denied the request: no'
 
-def test_who_lacks_a_finalizer_that_may_not_be_added_is_not_called_ready() -> None:
-    api = Guarded()
+
+@pytest.mark.parametrize("denial", [Forbidden(DENIED), Refused(DENIED)])
+def test_who_lacks_a_finalizer_that_may_not_be_added_is_not_called_ready(
+    denial: PoolkeeperError,
+) -> None:
+    api = Guarded(denial)
     room = Room(api=api)
     deletes = replace(
         topic("orders", "fast", partitions=2, replicationFactor=1, deletionPolicy="Delete"), uid=""
@@ -57,8 +63,8 @@ def test_who_lacks_a_finalizer_that_may_not_be_added_is_not_called_ready() -> No
         statuses: dict[str, Any] = {}
         written = until(lambda: told_of_both(expected), "both are told")
         assert condition_of(written["orders"], "Ready")["message"] == (
-            "the operator may not add its finalizer (patch of Topics): if it is deleted, its Kafka"
-            " topic is kept, although spec.deletionPolicy is Delete; in place in pool fast:"
+            "the operator may not add its finalizer: if it is deleted, its Kafka topic is kept,"
+            f" although spec.deletionPolicy is Delete ({DENIED}); in place in pool fast:"
             " 2 partitions of 1 replica"
         )
         warned = [each for each in room.recorder.events if each[1] == "FinalizerForbidden"]
@@ -83,9 +89,9 @@ def test_nothing_is_known_of_writes_for_what_is_gone() -> None:
         reporter.report(declared, at_rest(declared, SEEN))
         reporter.answer(cluster, answer)
         writers = (reporter._finalizers, reporter._requests._writer)
-        until(lambda: all(each._forbidden for each in writers), "both were tried")
+        until(lambda: all(each._failing for each in writers), "both were tried")
         reporter.retain((), ())
-        assert not any(each._forbidden for each in writers)
+        assert not any(each._failing for each in writers)
 
 
 @pytest.mark.parametrize(

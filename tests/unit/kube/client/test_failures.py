@@ -44,6 +44,30 @@ def test_what_the_store_does_not_take_is_not_tried_again(message: str, kind: typ
     assert message in str(failed)
 
 
+WEBHOOK = 'admission webhook "x.example.test" denied the request: not here'
+POLICY = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: not here"
+
+
+@pytest.mark.parametrize(
+    "said", [WEBHOOK, f'topics.poolkeeper.dev "orders" is forbidden: {POLICY}']
+)
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(400, Refused), (401, Forbidden), (403, Forbidden)]
+    + [(status, Refused) for status in (404, 409, 410, 422)]
+    + [(429, Unavailable), (500, Unavailable)],
+)
+def test_who_denies_a_write_chooses_the_status(said: str, status: int, kind: type) -> None:
+    """It is no write that was overtaken, no object that is gone, and no token that is wrong."""
+    reported = {"kind": "Status", "message": said, "details": {"causes": [{"message": "not here"}]}}
+    answer = ApiResponse(status, json.dumps(reported).encode())
+    failed = failures.failure(answer, "patching /x", "/x", tests=True)
+    assert type(failed) is kind
+    assert said in str(failed)
+    assert "identity" not in str(failed)
+    assert not failures.is_absence(answer)
+
+
 @pytest.mark.parametrize("rest", ['role "b" not found', "[b, a] and more", "[]"])
 def test_what_is_no_list_of_roles_stays_as_it_is(rest):
     assert told(f"{HEAD}{rest}") == f"listing is not allowed: {HEAD}{rest}"

@@ -102,6 +102,12 @@ class Bucket:
     name: str
     access: str = ACCESS
     secret: str = SECRET
+    proxy: str = ""
+
+    @property
+    def address(self) -> str:
+        """Where it is asked for: the server's address, or that of a proxy before it."""
+        return self.proxy or self.server.address
 
     @property
     def folder(self) -> Path:
@@ -124,7 +130,7 @@ class Bucket:
     def hadoop(self) -> Mapping[str, str]:
         """Return the settings of Hadoop's client; failures are told soon."""
         said = {
-            "endpoint": f"http://{self.server.address}",
+            "endpoint": f"http://{self.address}",
             "endpoint.region": REGION,
             "path.style.access": "true",
             "connection.ssl.enabled": "false",
@@ -149,7 +155,7 @@ class Bucket:
             **{
                 "access_key": self.access,
                 "secret_key": self.secret,
-                "endpoint_override": self.server.address,
+                "endpoint_override": self.address,
                 "scheme": "http",
                 "region": REGION,
                 "allow_bucket_creation": True,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.engines import results
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
 from poolkeeper.fleet.lake.entries import TableFile
@@ -25,7 +25,13 @@ def pieces(result: StepResult) -> list[dict]:
 def test_a_result_comes_back_whole_from_pieces_of_any_size(rows: int, monkeypatch) -> None:
     monkeypatch.setattr(results, "PIECE_ROWS", rows)
     wanted = ClusterOutcome(
-        "a", "ok", "é", {"moves": "3"}, ("f",), files=(TableFile("samples", "p", 3),)
+        "a",
+        "ok",
+        "é",
+        {"moves": "3"},
+        ("f",),
+        of_input=False,
+        files=(TableFile("samples", "p", 3),),
     )
     found = results.results_of(reversed(pieces(StepResult(wanted, TABLES, "pool"))))
     assert [(r.part, r.outcome) for r in found] == [
@@ -55,6 +61,22 @@ def test_a_damaged_file_is_named_in_the_outcome() -> None:
     assert ClusterOutcome.of_failure("a", wrong).damaged == ("plans/part-0.parquet",)
     assert ClusterOutcome.of_failure("a", ValueError()).damaged == ()
     assert ClusterOutcome.of_failure("a", FileNotFoundError(2, "no", "x")).damaged == ()
+
+
+@pytest.mark.parametrize(
+    ("error", "of_input"),
+    [
+        (Refused("nothing is declared for it"), True),
+        (DamagedFile("plans/part-0.parquet", "cut off"), False),
+        (Unavailable("the store does not answer"), False),
+        (MemoryError(), False),
+    ],
+    ids=["refused", "damaged", "unavailable", "without-memory"],
+)
+def test_what_does_not_follow_from_the_input_is_tried_again(
+    error: Exception, of_input: bool
+) -> None:
+    assert ClusterOutcome.of_failure("a", error).of_input is of_input
 
 
 @pytest.mark.parametrize("threads", [1, 3, 99])

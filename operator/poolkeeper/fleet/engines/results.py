@@ -17,9 +17,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from poolkeeper.errors import Internal, PoolkeeperError
+from poolkeeper.errors import Internal, PoolkeeperError, Refused
 from poolkeeper.fleet.engines.task_groups import runs
 from poolkeeper.fleet.lake.attempts import AttemptFiles, Destination
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import TableFile
 from poolkeeper.fleet.lake.objects import StoredObject
 from poolkeeper.fleet.storage import parquet, schemas
@@ -54,6 +55,8 @@ class ClusterOutcome:
     `reason`: why it failed, or what it was made without.
     `figures`: what is told of it.
     `damaged`: files that it was to be made from and that cannot be read.
+    `of_input`: the same input gives the same. Otherwise a failure is tried again by the next run:
+    nothing of the input may be wrong where a store does not answer, or memory ends.
     `rows`: by table, how many there are; `attempt`: the attempt at a task that put them down.
     `files`: the files that hold them, and those that an earlier job of the run wrote of it.
     """
@@ -63,6 +66,7 @@ class ClusterOutcome:
     reason: str = ""
     figures: Mapping[str, str] = field(default_factory=dict)
     damaged: tuple[str, ...] = ()
+    of_input: bool = True
     rows: Mapping[str, int] = field(default_factory=dict)
     attempt: str = ""
     files: tuple[TableFile, ...] = ()
@@ -70,8 +74,9 @@ class ClusterOutcome:
     @classmethod
     def of_failure(cls, cluster: str, error: Exception) -> "ClusterOutcome":
         """The outcome of a cluster for which something went wrong, whatever it was."""
-        damaged = (error.path,) if hasattr(error, "path") else ()
-        return cls(cluster, FAILED, reason_of(error), damaged=damaged)
+        damaged = (error.path,) if isinstance(error, DamagedFile) else ()
+        of_input = isinstance(error, Refused) and not damaged
+        return cls(cluster, FAILED, reason_of(error), damaged=damaged, of_input=of_input)
 
 
 @frozen
@@ -266,6 +271,7 @@ def outcome_bytes(outcome: ClusterOutcome) -> bytes:
             "reason": outcome.reason,
             "figures": dict(outcome.figures),
             "damaged": outcome.damaged,
+            "of_input": outcome.of_input,
             "rows": dict(outcome.rows),
             "attempt": outcome.attempt,
             "files": outcome.files,

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
-from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem
 from poolkeeper.fleet.storage import parquet, table_schema
 from poolkeeper.fleet.storage.row_values import require_sound
 from poolkeeper.fleet.storage.table_schema import TableSchema
@@ -54,7 +54,7 @@ class Reader:
         """The rows of a cluster, in their order; none where it has no file of that table.
 
         Raises `DamagedFile` for a file that cannot be read, `Unavailable` for one that the store
-        does not open, `Refused` for another version.
+        does not give, `Refused` for another version.
         """
         names = [c.name for c in table.columns] if columns is None else list(columns)
         files = entry.of_table(table)
@@ -80,24 +80,55 @@ class Reader:
     ) -> list[pa.Table]:
         path = stored.path
         try:
-            file = self._file(stored)
-            there = [name for name in names if name in file.schema_arrow.names]
-            parts = []
-            for group in range(file.metadata.num_row_groups):
-                held = _holding(file, group, cluster) if table.of_clusters else _Held.ALONE
-                if held is _Held.NONE:
-                    continue
-                wanted = (CLUSTER, *there) if held is _Held.AMONG else tuple(there)
-                content = self._group(file, path, group, wanted, shared=held is _Held.AMONG)
-                if held is _Held.AMONG:
-                    content = _of_cluster(content, cluster)
-                if content.num_rows:
-                    rows = parquet.complete_columns(content, table, names, path)
-                    require_sound(rows, table, path)
-                    parts.append(rows)
+            try:
+                return self._parts(self._file(stored), path, cluster, table, names)
+            except NOT_THERE:
+                raise
+            except OSError:
+                if local_path(self.root) is not None:
+                    raise
+                # Arrow says it of a file that is damaged and of a store that did not answer.
+                return self._parts(self._fetched(stored), path, cluster, table, names)
         except (OSError, ValueError, pa.ArrowException, Refused) as failed:
             raise DamagedFile(path, first_line(failed)) from failed
+
+    def _parts(
+        self, file: Any, path: str, cluster: str, table: TableSchema, names: Sequence[str]
+    ) -> list[pa.Table]:
+        """The rows of a cluster in a file, as they lie in its row groups."""
+        there = [name for name in names if name in file.schema_arrow.names]
+        parts = []
+        for group in range(file.metadata.num_row_groups):
+            held = _holding(file, group, cluster) if table.of_clusters else _Held.ALONE
+            if held is _Held.NONE:
+                continue
+            wanted = (CLUSTER, *there) if held is _Held.AMONG else tuple(there)
+            content = self._group(file, path, group, wanted, shared=held is _Held.AMONG)
+            if held is _Held.AMONG:
+                content = _of_cluster(content, cluster)
+            if content.num_rows:
+                rows = parquet.complete_columns(content, table, names, path)
+                require_sound(rows, table, path)
+                parts.append(rows)
         return parts
+
+    def _fetched(self, stored: TableFile) -> Any:
+        """The file, all of whose bytes are there; raises `Unavailable` where they do not come."""
+        files, base = open_filesystem(self.root, self.storage)
+        try:
+            with files.open_input_file(f"{base}/{stored.path}") as opened:
+                body = opened.read()
+        except NOT_THERE:
+            raise
+        except OSError as failed:
+            raise self._unavailable(stored, failed) from failed
+        whole = pq.ParquetFile(pa.BufferReader(body), page_checksum_verification=True)
+        self._open[stored.path] = whole
+        return whole
+
+    def _unavailable(self, stored: TableFile, failed: OSError) -> Unavailable:
+        said = first_line(failed)
+        return Unavailable(f"{self.root}/{stored.path}: cannot be read: {said}")
 
     def _file(self, stored: TableFile) -> Any:
         path = stored.path
@@ -110,8 +141,7 @@ class Reader:
             except NOT_THERE:
                 raise
             except OSError as failed:  # no rights, or no answer: nothing is wrong with the file
-                said = first_line(failed)
-                raise Unavailable(f"{self.root}/{path}: cannot be read: {said}") from failed
+                raise self._unavailable(stored, failed) from failed
             if (length := opened.size()) != stored.bytes:
                 raise Refused(f"it has {length} bytes (expected {stored.bytes})")
             self._open[path] = pq.ParquetFile(opened, page_checksum_verification=True)

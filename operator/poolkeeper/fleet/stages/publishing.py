@@ -31,7 +31,7 @@ from poolkeeper.fleet.lake.steps import (
 )
 from poolkeeper.fleet.stages.tasks import Tables
 from poolkeeper.fleet.storage import parquet
-from poolkeeper.fleet.storage.schemas import FAILED
+from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
 
@@ -138,7 +138,7 @@ def entries_of_run(
         each.cluster: ClusterEntry(
             each.cluster,
             run.id,
-            "" if each.damaged and each.status == FAILED else step.inputs[each.cluster],
+            step.inputs[each.cluster] if each.status == OK or each.of_input else "",
             each.status,
             each.reason,
             dict(each.figures),

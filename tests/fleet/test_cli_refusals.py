@@ -8,6 +8,8 @@ import pytest
 from fleet import cases
 from fleet.conftest import DAY, lake_at, where
 
+RUN = ("run", "-f", "manifests", "--snapshots", "snapshots", "--out", "o")
+
 
 @pytest.mark.parametrize(
     ("window", "message"),
@@ -127,11 +129,26 @@ def test_views_of_a_folder_that_would_be_a_pattern_are_refused(name, fleet: Path
         ),
         *(
             pytest.param(
-                ["run", "-f", "manifests", "--snapshots", "snapshots", "--out", "o", option, "0h"],
+                [*RUN, option, "0h"],
                 f"{option}: '0h' is no time at all",
                 id=f"no-time-of{option}",
             )
             for option in ("--history", "--step")
+        ),
+        pytest.param(
+            [*RUN, "--history", "1h", "--step", "2h"],
+            "--step 2h: is longer than the history of 1h (expected a part of it)",
+            id="a-step-longer-than-history",
+        ),
+        pytest.param(
+            [*RUN, "--history", "99999999h"],
+            "--history: '99999999h' is out of range (expected at most 999999h)",
+            id="history-of-ten-thousand-years",
+        ),
+        pytest.param(
+            [*RUN, "--samples", "manifests/all.yaml"],
+            "manifests/all.yaml: is a file (expected a folder)",
+            id="samples-in-a-file",
         ),
         *(
             pytest.param(
@@ -157,6 +174,7 @@ def test_wrong_requests(run, monkeypatch, words, message, fleet: Path) -> None:
     assert (code, out) == (1, "")
     assert message in err
     assert len(err.splitlines()) == 1
+    assert not (fleet / "o" / "clusters").exists()
 
 
 @pytest.mark.parametrize("window", ["0 22 * * * 8h", "0 22 * * * 8h Europe/Zurich"])

@@ -20,6 +20,7 @@ _BINARY = {f"{letter.upper()}i": 1024 ** (power + 1) for power, letter in enumer
 _UNITS = {**_DECIMAL, **_BINARY, "": 1}
 _SIZE = re.compile(r"([0-9]+(?:[.][0-9]+)?)(?:[eE]([0-9]{1,2})|([A-Za-z]*))")
 _DURATION = re.compile(r"(?:([0-9]{1,6})h)?(?:([0-9]{1,6})m)?(?:([0-9]{1,8})s)?")
+_TOO_LONG = re.compile(r"(?:[0-9]+h)?(?:[0-9]+m)?(?:[0-9]+s)?")
 
 
 def size_bytes(value: int | str) -> int:
@@ -41,6 +42,8 @@ def size_bytes(value: int | str) -> int:
 def duration_s(value: str) -> int:
     """The seconds of a duration: 5400 for "1h30m"; raises `Refused` with the reason."""
     match = _DURATION.fullmatch(value)
+    if match is None and _TOO_LONG.fullmatch(value):
+        raise Refused(f"{value!r} is out of range (expected at most 999999h)")
     if not value or match is None:
         raise Refused(f"{value!r} is not a duration (expected such as 45s, 30m or 1h30m)")
     hours, minutes, seconds = (int(part or 0) for part in match.groups())

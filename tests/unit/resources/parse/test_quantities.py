@@ -58,6 +58,12 @@ def test_what_is_no_duration(value):
         quantities.duration_s(value)
 
 
+@pytest.mark.parametrize("value", ["99999999h", "1h1234567m", "123456789s"])
+def test_a_duration_that_is_too_long_is_one(value):
+    with pytest.raises(Refused, match=f"'{value}' is out of range"):
+        quantities.duration_s(value)
+
+
 @given(st.integers(1, quantities.BYTES_MAX))
 def test_a_size_survives_its_text(size_bytes):
     assert quantities.size_bytes(quantities.size_text(size_bytes)) == size_bytes

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from poolkeeper.fleet.lake.filesystems import Storage
     from poolkeeper.fleet.lake.lake import Lake
     from poolkeeper.fleet.lake.objects import Objects, StoredObject
+    from poolkeeper.fleet.stages.features.load_features import HistoryOptions
     from poolkeeper.fleet.stages.publishing import FleetOutcome
     from poolkeeper.fleet.stages.snapshot import SnapshotTask
 
@@ -269,25 +270,37 @@ class _Tasks:
         return task
 
 
-def features(
-    work: FleetWork,
-    day: str,
-    samples: str | None,
-    history: str,
-    step: str | None,
-    coverage: float,
-) -> "FleetOutcome":
-    """Make the features of every cluster that was read that day."""
-    _clusters(work.lake, day)
+@frozen
+class LoadHistory:
+    """From where load history is read, and how it is cut."""
+
+    samples: str
+    options: "HistoryOptions"
+
+
+def load_history(
+    samples: str | None, history: str, step: str | None, coverage: float
+) -> LoadHistory:
+    """What the options of load history ask for; raises `Refused` where they are wrong."""
     if samples is not None:
         require_folder(samples)
-    chosen = snapshot_files.fleet("stages.features.load_features").HistoryOptions(
-        window_s=_duration_s("--history", history),
-        step_s=0 if step is None else _duration_s("--step", step),
-        coverage_min=coverage,
+    window_s = _duration_s("--history", history)
+    step_s = 0 if step is None else _duration_s("--step", step)
+    if step_s > window_s:
+        raise Refused(
+            f"--step {step}: is longer than the history of {history} (expected a part of it)"
+        )
+    options = snapshot_files.fleet("stages.features.load_features").HistoryOptions(
+        window_s=window_s, step_s=step_s, coverage_min=coverage
     )
+    return LoadHistory(samples or "", options)
+
+
+def features(work: FleetWork, day: str, loads: LoadHistory) -> "FleetOutcome":
+    """Make the features of every cluster that was read that day."""
+    _clusters(work.lake, day)
     outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").features(
-        work.engine, work.lake, day, chosen, samples or "", again=work.again
+        work.engine, work.lake, day, loads.options, loads.samples, again=work.again
     )
     return outcome
 

@@ -3,14 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleet import cases
 from fleet.histories import GIB, RISING, begun, case, made, put_samples, rows_of, sample
 from poolkeeper.fleet.lake.lake import Lake
+from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
 from poolkeeper.fleet.stages.features import feature_rows
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
+from poolkeeper.model.topology import Topic
 from unit.planning.instances import instances
 
 
@@ -43,6 +46,17 @@ def test_features_of_files(lake: Lake, history: Path) -> None:
         "days_to_full": 91 / 24,
     }
     assert (second["broker"], second["bytes"]) == (2, 9 * GIB)
+
+
+def test_growth_of_a_whole_topic_fills_the_brokers_of_its_partitions(
+    lake: Lake, history: Path
+) -> None:
+    cases.put(lake, case())
+    put_samples(history, *(sample(hour, (10 - hour) * GIB, -1) for hour in range(1, 10)))
+    made(lake, history)
+    brokers = rows_of(lake, schemas.BROKER_FEATURES)
+    found = [(row["growth_bytes_per_day"], row["days_to_full"]) for row in brokers]
+    assert found == [(24.0 * GIB, 98 / 24), (12.0 * GIB, 99 / 12)]
 
 
 def test_what_is_planned_has_the_features(lake: Lake, history: Path) -> None:
@@ -89,8 +103,8 @@ FIGURES = st.none() | st.floats(-1e12, 1e12)
 
 
 @settings(max_examples=20)
-@given(instances(), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), FIGURES)))
-def test_brokers_by_columns_are_those_by_objects(instance, growths) -> None:
+@given(instances(), st.lists(st.tuples(st.integers(0, 9), st.integers(-1, 9), FIGURES)))
+def test_brokers_hold_and_grow_as_their_replicas_do(instance, growths) -> None:
     desired, cluster, _ = instance
     topics = {
         name: replace(
@@ -105,12 +119,34 @@ def test_brokers_by_columns_are_those_by_objects(instance, growths) -> None:
         (topic, number, "bytes", 1, 1, 1.0, None, None, None, 1.0, growth)
         for (topic, number), growth in sorted(known.items())
     ]
-    made = parquet.from_rows(schemas.FEATURES, rows)
+    features = parquet.from_rows(schemas.FEATURES, rows)
     bodies = cluster_rows.rows_of_cluster(cluster).bodies
-    by_columns = feature_rows.of_brokers_of_known_sizes(
-        made, bodies["partitions"], cluster.brokers, desired
+    tables = ClusterTables(
+        cluster.name, {}, desired, bodies["partitions"], bodies["brokers"], features
     )
-    assert by_columns.equals(feature_rows.of_brokers(made, cluster, desired))
+    found = {row["broker"]: row for row in feature_rows.of_brokers(tables).to_pylist()}
+    assert list(found) == sorted(cluster.brokers)
+    for broker, row in found.items():
+        held = [
+            (p.size_bytes, growth_of(topic, p.partition, known))
+            for topic in topics.values()
+            for p in topic.partitions
+            for replica in p.replicas
+            if replica == broker
+        ]
+        grows = [growth for _, growth in held if growth is not None]
+        assert row["bytes"] == sum(size for size, _ in held)
+        assert row["growth_bytes_per_day"] == (pytest.approx(sum(grows)) if grows else None)
+
+
+def growth_of(topic: Topic, number: int, known: dict) -> float | None:
+    """A partition's own growth, else its part of what its topic as a whole has besides."""
+    own = {p.partition: known.get((topic.name, p.partition)) for p in topic.partitions}
+    whole, without = known.get((topic.name, -1)), [n for n, each in own.items() if each is None]
+    if own[number] is not None or whole is None:
+        return own[number]
+    rest = whole - sum(each for each in own.values() if each is not None)
+    return (max(rest, 0.0) if whole >= 0 else rest) / len(without)
 
 
 def test_no_sample_at_all(lake: Lake) -> None:

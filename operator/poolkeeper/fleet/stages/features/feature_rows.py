@@ -11,23 +11,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from poolkeeper.fleet.report_tables.broker_loads import broker_loads
+from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
+from poolkeeper.fleet.report_tables.partition_loads import partition_loads
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.cluster_rows import numbers
-from poolkeeper.fleet.storage.parquet import from_rows, only, table_of
+from poolkeeper.fleet.storage.parquet import from_rows, table_of
 from poolkeeper.frozen import frozen
-from poolkeeper.load.apply import MeasuredLoads, with_loads
+from poolkeeper.load.apply import MeasuredLoads
 from poolkeeper.load.prometheus import BYTES, RATE, Sample
 from poolkeeper.load.time_series import (
     DENSE,
     Figures,
     HistoryWindow,
     Samples,
-    days_to_full,
     figures,
 )
-from poolkeeper.model.columns.replica_lists import places_of
-from poolkeeper.model.desired import Desired
-from poolkeeper.model.topology import Broker, Cluster
+from poolkeeper.report.fleet.forecast import broker_forecast
 
 METRICS = (BYTES, RATE)
 NEEDED = ("topic", "partition", "metric", "last", "p95")
@@ -127,104 +127,16 @@ def _nullable(values: Any) -> pa.Array:
     return pa.array(values, from_pandas=True)
 
 
-def of_brokers(features: pa.Table, cluster: Cluster, desired: Desired) -> pa.Table:
-    """The rows of `broker_features`: every live broker's replicas, their growth, when it is full.
-
-    Growth of a partition of unknown growth counts as none; a broker none of whose partitions has
-    one has no growth.
-    """
-    known = features.filter(pc.equal(features.column("metric"), BYTES))
-    growth = _by_partition(known, "growth_per_day")
-    cluster = with_loads(cluster, loads_of(features))
-    held: dict[int, int] = dict.fromkeys(cluster.brokers, 0)
-    grows: dict[int, float] = {}
-    for topic in cluster.topics.values():
-        for p in topic.partitions:
-            more = growth.get((topic.name, p.partition))
-            for broker in p.replicas:
-                if broker in held:
-                    held[broker] += p.size_bytes or 0
-                    if more is not None:
-                        grows[broker] = grows.get(broker, 0.0) + more
-    return _broker_rows(held, grows, cluster.brokers, desired)
-
-
-def of_brokers_of_known_sizes(
-    features: pa.Table, partitions: pa.Table, brokers: Mapping[int, Broker], desired: Desired
-) -> pa.Table:
-    """The same as `of_brokers` where the snapshot knows every size: by columns alone.
-
-    `partitions`: rows of `partitions` with topic, partition, replicas and bytes.
-    """
-    growth = _growth_of(features, partitions)
-    replicas = partitions.column("replicas").combine_chunks()
-    lengths = pc.list_value_length(replicas).to_numpy(zero_copy_only=False)
-    ids = pc.list_flatten(replicas).to_numpy(zero_copy_only=False)
-    size = np.repeat(partitions.column("bytes").to_numpy(), lengths)
-    grows = np.repeat(growth, lengths)
-    live = np.array(sorted(brokers), dtype=np.int64)
-    place = places_of(ids.astype(np.int64), live)
-    here = place >= 0
-    grown = here & ~np.isnan(grows)
-    # Sums in the order of the rows, as a loop makes them; whole numbers below 2^53 are exact.
-    held = np.bincount(place[here], size[here], len(live))
-    sums = np.bincount(place[grown], grows[grown], len(live))
-    counts = np.bincount(place[grown], minlength=len(live))
-    by_broker = zip(live.tolist(), sums.tolist(), counts.tolist(), strict=True)
-    return _broker_rows(
-        dict(zip(live.tolist(), map(int, held.tolist()), strict=True)),
-        {broker: total for broker, total, count in by_broker if count},
-        brokers,
-        desired,
+def of_brokers(cluster: ClusterTables) -> pa.Table:
+    """The rows of `broker_features`: of every live broker what its report shows of it, too."""
+    live = set(numbers(cluster.brokers.column("broker")))
+    loads = broker_loads(cluster, partition_loads(cluster))
+    rows = (
+        (each.broker, each.bytes, each.capacity, each.growth, broker_forecast(each).days_to_full)
+        for each in loads
+        if each.broker in live
     )
-
-
-def _growth_of(features: pa.Table, partitions: pa.Table) -> np.ndarray:
-    """Bytes a day by row of `partitions`; NaN where nobody knows."""
-    grown = features.column("growth_per_day")
-    own = pc.and_(pc.equal(features.column("metric"), BYTES), pc.is_valid(grown))
-    known = only(features.select(["topic", "partition", "growth_per_day"]), own)
-    growth = np.full(partitions.num_rows, np.nan)
-    if not known.num_rows:
-        return growth
-    names = pc.unique(partitions.column("topic"))
-    keys, wanted = (_keys(rows, names) for rows in (known, partitions))
-    order = np.argsort(keys, kind="stable")
-    keys, values = keys[order], known.column("growth_per_day").to_numpy()[order]
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    found = keys[place] == wanted
-    growth[found] = values[place[found]]
-    return growth
-
-
-def _keys(rows: pa.Table, names: pa.Array) -> np.ndarray:
-    """A number for each topic and partition; -1 and below for topics that are none of these."""
-    topic = pc.fill_null(pc.index_in(rows.column("topic"), names), -1).to_numpy()
-    keys: np.ndarray = topic.astype(np.int64) * (1 << 32) + rows.column("partition").to_numpy()
-    return keys
-
-
-def _broker_rows(
-    held: Mapping[int, int],
-    grows: Mapping[int, float],
-    brokers: Mapping[int, Broker],
-    desired: Desired,
-) -> pa.Table:
-    rows = []
-    for broker, size in sorted(held.items()):
-        capacity = _capacity(brokers[broker], desired)
-        full = days_to_full(size, capacity, grows.get(broker))
-        rows.append((broker, size, capacity, grows.get(broker), full))
     return from_rows(schemas.BROKER_FEATURES, rows)
-
-
-def _capacity(broker: Broker, desired: Desired) -> int | None:
-    for pool in desired.pools:
-        if broker.id in pool.brokers and pool.capacity_for(broker.id).disk_bytes is not None:
-            return pool.capacity_for(broker.id).disk_bytes
-    sizes = [each.total_bytes for each in (broker.log_dirs or {}).values()]
-    known = [size for size in sizes if size is not None]
-    return sum(known) if known and len(known) == len(sizes) else None
 
 
 def loads_of(features: pa.Table) -> MeasuredLoads:

@@ -32,6 +32,11 @@ from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage
+from poolkeeper.fleet.report_tables.cluster_tables import (
+    BROKER_COLUMNS,
+    PARTITION_COLUMNS,
+    ClusterTables,
+)
 from poolkeeper.fleet.stages.features import feature_rows
 from poolkeeper.fleet.stages.features.history_sources import (
     SAMPLES,
@@ -40,9 +45,8 @@ from poolkeeper.fleet.stages.features.history_sources import (
     samples_of,
 )
 from poolkeeper.fleet.stages.features.left_out_samples import LeftOutSamples
-from poolkeeper.fleet.stages.plan import read_cluster
 from poolkeeper.fleet.stages.tasks import Tables
-from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas
+from poolkeeper.fleet.storage import codecs, parquet, schemas
 from poolkeeper.frozen import frozen
 from poolkeeper.load import prometheus
 from poolkeeper.load.time_series import HistoryWindow
@@ -50,7 +54,6 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.resources.parse.quantities import duration_s
 
 SOURCE_PROMETHEUS = "Prometheus"
-NEEDED = ("topic", "partition", "bytes")
 COUNT = b"samples"
 AS_ROWS = "samples that are rows"
 """The figure of an outcome that is none yet: how many samples there are."""
@@ -217,7 +220,10 @@ def gather(notes: ClusterNotes, parts: Sequence[pa.Table], tables: Tables) -> St
         reason = "; ".join(each.reason for each in failures)
         damaged = tuple(each.damaged for each in failures if each.damaged)
         if _fatal(failures):
-            return StepResult(ClusterOutcome(task.cluster, schemas.FAILED, reason, damaged=damaged))
+            failed = ClusterOutcome(
+                task.cluster, schemas.FAILED, reason, damaged=damaged, of_input=False
+            )
+            return StepResult(failed)
         samples = sum(int((part.schema.metadata or {})[COUNT]) for part in parts)
         plain = parquet.arrow(schemas.FEATURES)
         found = [part.replace_schema_metadata(plain.metadata) for part in parts]
@@ -250,9 +256,13 @@ def _left_out(notes: ClusterNotes) -> LeftOutSamples:
 
 def _of_brokers(task: FeaturesTask, rows: pa.Table, desired: Desired, tables: Tables) -> pa.Table:
     reader = tables.reader()
-    partitions = reader.rows(task.snapshot, schemas.PARTITIONS, (*NEEDED, "replicas"))
-    if partitions.column("bytes").null_count:  # features stand in, which is rare
-        _, cluster = read_cluster(task.cluster, task.snapshot, tables)
-        return feature_rows.of_brokers(rows, cluster, desired)
-    brokers = cluster_rows.brokers_of(reader.rows(task.snapshot, schemas.BROKERS))
-    return feature_rows.of_brokers_of_known_sizes(rows, partitions, brokers, desired)
+    return feature_rows.of_brokers(
+        ClusterTables(
+            task.cluster,
+            {},
+            desired,
+            reader.rows(task.snapshot, schemas.PARTITIONS, PARTITION_COLUMNS),
+            reader.rows(task.snapshot, schemas.BROKERS, BROKER_COLUMNS),
+            rows,
+        )
+    )

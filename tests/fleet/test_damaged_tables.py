@@ -46,7 +46,7 @@ ABSENT = {"samples"}
 UNREAD = ("broker_features", *(table.name for table in TABLES_OF["report"]), "current/step=report")
 """For SQL alone."""
 
-Damage = Callable[[bytes], bytes | None]
+Damage = Callable[[bytes], bytes | Callable[[Path], object] | None]
 
 
 def cut_off(body: bytes) -> bytes:
@@ -80,7 +80,16 @@ def gone(_: bytes) -> None:
     return None
 
 
-DAMAGES = (garbled, cut_off, emptied, of_another_schema, gone)
+def a_folder(_: bytes) -> Callable[[Path], object]:
+    return Path.mkdir
+
+
+def a_pipe(_: bytes) -> Callable[[Path], object]:
+    """Whoever opens it waits for ever."""
+    return os.mkfifo
+
+
+DAMAGES = (garbled, cut_off, emptied, of_another_schema, gone, a_folder, a_pipe)
 
 
 @pytest.fixture(scope="module")
@@ -145,8 +154,10 @@ def told_of_damage(err: str) -> str:
 def spoil(file: Path, damage: Damage) -> None:
     body = damage(file.read_bytes())
     file.unlink()
-    if body is not None:
+    if isinstance(body, bytes):
         file.write_bytes(body)
+    elif body is not None:
+        body(file)
 
 
 def files_of(lake: Lake, table: str) -> list[str]:
@@ -219,7 +230,7 @@ def test_a_damaged_file_is_told_and_made_again(
         assert not told
         # Nobody has noticed; who has, by SQL, says so.
         assert main.main([*words(made, out, "features"), "--again"]) == 0
-    elif damage is not gone or "run=" in path:  # else there is one version less
+    elif damage not in (gone, a_folder) or "run=" in path:  # else there is one version less
         assert path in told
         assert f"poolkeeper fleet {TABLES[table].replace('manifests', 'snapshot')}" in told
     for _ in range(2):

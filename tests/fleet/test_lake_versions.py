@@ -52,6 +52,24 @@ def test_the_last_number_is_refused_as_the_next_one_would_not_be_seen(lake: Lake
     assert sorted(lake.current("plan", DAY)) == ["a", "b"]
 
 
+def test_a_damaged_version_goes_with_the_next_one_as_sql_reads_nothing_beside_it(
+    lake: Lake,
+) -> None:
+    run, desired = begun(lake), [Desired(cluster_spec(name)) for name in ("a", "b", "c")]
+    places = (f"current/step=plan/day={DAY}", "manifests")
+    for number, each in enumerate(desired):
+        lake.publish(run, [entry(each.cluster.name, run)])
+        manifests.write(lake, [each])
+        for place in places:
+            versions = lake.objects.children(place)
+            root = local_path(lake.root)
+            assert root is not None
+            assert all(pq.read_table(root / each.path).num_rows for each in versions), number
+            lake.objects.put(versions[-1].path, b"damaged")
+    lake.publish(run, [entry("d", run)])
+    assert sorted(lake.current("plan", DAY)) == ["d"]
+
+
 def test_a_version_without_rows_takes_those_before_it_away(lake: Lake) -> None:
     """Who asks by SQL sees a version by its rows alone, and would take the one before for it."""
     folder = f"current/step=plan/day={DAY}"

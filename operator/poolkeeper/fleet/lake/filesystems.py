@@ -136,6 +136,19 @@ def open_filesystem(root: str, storage: Storage) -> tuple[Any, str]:
         raise Refused(f"{root}: tasks cannot open {scheme}: {first_line(failed)}") from failed
 
 
+def open_file(files: Any, place: str) -> Any:
+    """A file of one of Arrow's file systems, opened; raises as that does where it cannot be.
+
+    Raises `IsADirectoryError` for a folder of this machine, and for a pipe, a socket or a device:
+    whoever opens a pipe waits for ever.
+    """
+    if isinstance(files, fs.LocalFileSystem):
+        path = Path(place)
+        if path.exists() and not path.is_file():
+            raise IsADirectoryError("it is no regular file")
+    return files.open_input_file(place)
+
+
 def _unknown(uri: str, scheme: str) -> Refused:
     known = ", ".join(_OPENERS)
     return Refused(f"{uri}: tasks cannot open {scheme}: (expected one of {known})")

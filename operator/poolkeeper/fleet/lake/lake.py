@@ -265,7 +265,7 @@ class Lake:
             written = {table.name for table in TABLES_OF[run.step]}
             is_ours = path == f"{_RUNS}/{run.id}.json" and DAY.fullmatch(run.day)
             return run if is_ours and written.issuperset(run.tables) else None
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, RecursionError, DamagedFile):
             return None
 
     def _counting(self, step: str, day: str) -> set[str] | None:

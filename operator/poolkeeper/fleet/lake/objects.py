@@ -13,10 +13,12 @@ import pyarrow as pa
 from pyarrow import fs
 
 from poolkeeper.errors import Unavailable
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.filesystems import (
     FILE,
     S3_SCHEMES,
     Storage,
+    open_file,
     open_filesystem,
     scheme_of,
 )
@@ -55,7 +57,10 @@ class Objects(Protocol):
         """The URI of the root."""
 
     def read(self, path: str) -> bytes | None:
-        """The content of an object, or None where there is none."""
+        """The content of an object, or None where there is none.
+
+        Raises `DamagedFile` for a folder, a pipe or a device in its place.
+        """
 
     def put(self, path: str, body: bytes) -> None:
         """Make an object that is not there yet: whole, or not at all."""
@@ -95,10 +100,12 @@ class ArrowObjects:
     def read(self, path: str) -> bytes | None:
         """See `Objects`."""
         try:
-            with self._fs.open_input_file(self._at(path)) as opened:
+            with open_file(self._fs, self._at(path)) as opened:
                 return bytes(opened.read())
         except FileNotFoundError:
             return None
+        except IsADirectoryError as wrong:
+            raise DamagedFile(path, first_line(wrong)) from wrong
         except (OSError, pa.ArrowException) as failed:
             raise self._failed(path, "read", failed) from failed
 
@@ -137,7 +144,7 @@ class ArrowObjects:
             kind = self._fs.get_file_info(at).type
             if kind == fs.FileType.Directory:
                 self._fs.delete_dir(at)
-            elif kind == fs.FileType.File:
+            elif kind != fs.FileType.NotFound:
                 self._fs.delete_file(at)
         except FileNotFoundError:
             return

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry, TableFile
-from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_file, open_filesystem
 from poolkeeper.fleet.storage import parquet, table_schema
 from poolkeeper.fleet.storage.row_values import require_sound
 from poolkeeper.fleet.storage.table_schema import TableSchema
@@ -116,7 +116,7 @@ class Reader:
         """The file, all of whose bytes are there; raises `Unavailable` where they do not come."""
         files, base = open_filesystem(self.root, self.storage)
         try:
-            with files.open_input_file(f"{base}/{stored.path}") as opened:
+            with open_file(files, f"{base}/{stored.path}") as opened:
                 body = opened.read()
         except NOT_THERE:
             raise
@@ -137,7 +137,7 @@ class Reader:
             if len(self._open) >= 16:
                 self._open.pop(next(iter(self._open))).close()
             try:
-                opened = files.open_input_file(f"{base}/{path}")
+                opened = open_file(files, f"{base}/{path}")
             except NOT_THERE:
                 raise
             except OSError as failed:  # no rights, or no answer: nothing is wrong with the file

@@ -3,8 +3,9 @@
     FOLDER/000001772323200000.parquet     a version, named after when it was published
 
 A change is made to the version that counts then, and put as a version of its own. Other names in
-the folder are somebody else's, and left alone. One without rows takes those before it away: who
-asks by SQL (`views`) sees versions by their rows alone.
+the folder are somebody else's, and left alone. One without rows takes those before it away, as does
+any one those that are damaged: who asks by SQL (`views`) sees versions by their rows alone, and
+nothing where one of the files cannot be read.
 
 **Two at once.** Not every store can put an object only if no other has come. So whoever has put a
 version reads it again and lists the folder. A version that was not there when the change was made
@@ -105,7 +106,7 @@ class RowVersions(Generic[Row]):
             known = list_versions(self.objects, self.folder)
             late = [each for each in known if each.path not in before]
             if is_mine and not late:
-                self._hide_older(known if not after else ())
+                self._delete_older(known[:-1], all_=not after)
                 return after
             for version in late:
                 theirs = _news(self._content(version), seen)
@@ -117,9 +118,11 @@ class RowVersions(Generic[Row]):
             " (expected few runs at a time): run the step again when they are done"
         )
 
-    def _hide_older(self, known: Sequence[StoredObject]) -> None:
-        for version in known[:-1]:
-            self.objects.delete(version.path)
+    def _delete_older(self, versions: Sequence[StoredObject], *, all_: bool) -> None:
+        """Delete those that cannot be read, for which SQL refuses the whole folder; or all."""
+        for version in versions:
+            if all_ or self._content(version) is None:
+                self.objects.delete(version.path)
 
     def _put(self, rows: Mapping[str, Row], known: Sequence[StoredObject]) -> tuple[str, bool]:
         """Put a version after those that are known; its path, and whether it has our content."""

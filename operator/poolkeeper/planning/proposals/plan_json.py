@@ -76,16 +76,11 @@ def document(plan: Plan) -> PlanJson:
 def reassign_json(plan: Plan) -> list[Json]:
     """Kafka's own file, `{"version": 1, "partitions": […]}`, one per stage, to be run in order.
 
-    A plan without predicted stages gives one file per step of its longest path.
+    What no stage can take, as disks lack room for example, is in none.
     """
-    steps = max((len(move.path) - 1 for move in plan.moves), default=0)
-    stages = [stage.moves for stage in plan.stages] or [
-        tuple((i, step) for i, move in enumerate(plan.moves) if step < len(move.path))
-        for step in range(1, steps + 1)
-    ]
     return [
-        {"version": 1, "partitions": [_entry(plan.moves[i], step) for i, step in stage]}
-        for stage in stages
+        {"version": 1, "partitions": [_entry(plan.moves[i], step) for i, step in stage.moves]}
+        for stage in plan.stages
     ]
 
 

@@ -33,6 +33,16 @@ def test_a_plan_for_kafkas_own_tool(run, manifests, snapshot):
     assert (entry["topic"], entry["partition"], sorted(entry["replicas"])) == ("t", 0, [3, 4])
 
 
+def test_what_no_stage_can_take_is_in_no_file_for_kafkas_own_tool(run, manifests, snapshot):
+    full = json.loads(snapshot.read_text())
+    for broker in full["brokers"]:
+        broker["logDirs"] = {"/d": {"totalBytes": 10 * 1048576, "usableBytes": 0}}
+    snapshot.write_text(json.dumps(full))
+    code, out, err = run("plan", "-f", manifests, "--snapshot", snapshot, "-o", "reassign-json")
+    assert (code, out) == (2, "")
+    assert err.startswith("warning: 1 of 1 move is in no file: t-0 needs 1 MiB on broker ")
+
+
 def test_a_plan_is_written_as_it_is_shown(run, manifests, snapshot, tmp_path):
     file = tmp_path / "plan.json"
     words = ("plan", "-f", manifests, "--snapshot", snapshot, "--out", file)

@@ -4,7 +4,7 @@ The forms are made in `cli.output.plans.plan_text`, `planning.proposals.plan_jso
 `reassign-json`) and `report.plan_report` (pages).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from poolkeeper import wording
@@ -15,6 +15,7 @@ from poolkeeper.jsontext import compact
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.planning.diagnosis.remaining_capacity import (
     RemainingCapacity,
     remaining_capacities,
@@ -23,7 +24,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.report.changes import UnknownSizes
-from poolkeeper.text import moment
+from poolkeeper.text import count, moment
 
 if TYPE_CHECKING:
     from poolkeeper.rehearsal.values import Rehearsal
@@ -115,6 +116,8 @@ def show(
     notes = wording.sentences(unowned)
     if output in (REASSIGN_JSON, *PAGES):
         printing.warn(notes)
+    if output == REASSIGN_JSON:
+        printing.warn((*wording.sentences(beside.waits), *_in_no_file(plan)))
     if output == printing.JSON:
         _emit_document(plan, desired, observed, beside)
     elif output == REASSIGN_JSON:
@@ -124,6 +127,16 @@ def show(
         _emit_page(plan, desired, observed, beside, output)
     else:
         _emit_text(plan, desired, observed, beside, notes)
+
+
+def _in_no_file(plan: Plan) -> Iterator[str]:
+    """Say how many moves Kafka's files do not hold, as the stages stop before, and why."""
+    done = {(index, step) for stage in plan.stages for index, step in stage.moves}
+    left = sum((index, len(move.path) - 1) not in done for index, move in enumerate(plan.moves))
+    for problem in plan.problems:
+        if problem.reason is ProblemReason.NO_STAGE:
+            moves = f"{left} of {count(len(plan.moves), 'move', grouped=False)}"
+            yield f"{moves} {'is' if left == 1 else 'are'} in no file: {problem.message}"
 
 
 def _emit_document(plan: Plan, desired: Desired, observed: Observation, beside: Beside) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from poolkeeper.cli.output import hints
 from poolkeeper.frozen import frozen
+from poolkeeper.text import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,6 +30,7 @@ _READABLE = 16
 """In a column as wide as that, parts of a word can be read."""
 _NARROW = str.maketrans("", "", "≥→…")
 """Signs of ours that take one column, as ASCII does."""
+_ENDS = str.maketrans({"\n": r"\n", "\t": r"\t"})
 _SIGNS = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
 
 
@@ -58,7 +60,7 @@ class Ink:
         A leading indent is kept. Long words (names, lists) are not broken.
         """
         return textwrap.wrap(
-            hints.complete_commands(text),
+            visible(hints.complete_commands(text)),
             max(self.width, 40),
             subsequent_indent=" " * hang,
             break_long_words=False,
@@ -70,6 +72,7 @@ class Ink:
 
         The first `names` columns are left-aligned, the numbers after them right-aligned.
         """
+        rows = [[_in_a_line(cell) for cell in row] for row in rows]
         if not self.terminal and all(_is_plain(cell) for row in rows for cell in row):
             return _aligned(rows, names)
         from rich.text import Text
@@ -95,7 +98,7 @@ class Ink:
         table.add_column(style="bold", min_width=width, no_wrap=True)
         table.add_column(overflow="fold")
         for name, text in rows:
-            table.add_row(Text(name), Text(text))
+            table.add_row(Text(name), Text(visible(text)))
         return self._lines(table)
 
     def _blocks(self, rows: Sequence[Sequence[str]]) -> list[str]:
@@ -142,6 +145,11 @@ def of_output() -> Ink:
     columns = shutil.get_terminal_size((WIDTH, 24)).columns
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return Ink(columns, colour=not plain, terminal=True)
+
+
+def _in_a_line(cell: str) -> str:
+    """The cell as it is written in the end, so that its width is known: control characters too."""
+    return visible(cell).translate(_ENDS)
 
 
 def _is_plain(cell: str) -> bool:

@@ -41,6 +41,23 @@ def test_a_table_for_a_pipe_is_as_wide_as_it_is() -> None:
     assert len(heading) == len(row)
 
 
+@pytest.mark.parametrize("ink", [PLAIN, Ink(60, terminal=True)], ids=["pipe", "terminal"])
+def test_what_cannot_be_seen_is_an_escape_in_its_column(ink: Ink) -> None:
+    rows = (("RACK", "LEADERS"), ("a\n- b\x1b[31m", "0"), ("\u202eevil", "1"), ("é", "2"))
+    assert ink.table(rows, names=1) == [
+        "  RACK            LEADERS",
+        r"  a\n- b\x1b[31m        0",
+        r"  \u202eevil            1",
+        "  é                     2",
+    ]
+
+
+def test_what_cannot_be_seen_counts_as_its_escape_where_lines_end() -> None:
+    for line in Ink(40).fold("rack \u202eevil " * 9):
+        assert len(line) <= 40
+        assert "\u202e" not in line
+
+
 CELLS = st.text(
     st.characters(max_codepoint=126, categories=("L", "N", "P", "S", "Zs"))
     | st.sampled_from("≥→…é"),

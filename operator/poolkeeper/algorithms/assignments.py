@@ -206,5 +206,6 @@ def _checked_manual(
             raise Refused(f"partition {partition} names brokers that are absent: {absent}")
         if len(replicas) != replication_factor:
             expected = f"(expected {replication_factor}, as partition 0)"
-            raise Refused(f"partition {partition} has {len(replicas)} replicas {expected}")
+            has = count(len(replicas), "replica")
+            raise Refused(f"partition {partition} has {has} {expected}")
     return {partition: tuple(manual[partition]) for partition in added}

@@ -12,6 +12,7 @@ from poolkeeper.algorithms.assignors.racks import rack_aware_enabled as racks_co
 from poolkeeper.errors import Problem
 from poolkeeper.simulations import bounds
 from poolkeeper.simulations.bounds import count_problem, refuse
+from poolkeeper.text import count
 from poolkeeper.typed_json import INTEGER_MAX, PartitionNumber, refuse_twice, unique
 
 _Racks = Annotated[tuple[str, ...], Meta(description="a list of racks")]
@@ -166,6 +167,6 @@ def _member(member: SubscribedMember) -> GroupMember:
 def _racks_of_others(topics: Iterable[tuple[str, SubscribedTopic]]) -> Iterable[Problem]:
     for name, topic in topics:
         if topic.racks is not None and len(topic.racks) != topic.partitions:
-            message = f"has {len(topic.racks)} lists (expected one for each partition, "
-            message += f"{topic.partitions})"
+            has = count(len(topic.racks), "list", grouped=False)
+            message = f"has {has} (expected one for each partition, {topic.partitions})"
             yield Problem("", 0, f"topics.{name[:60]}.racks", message)

@@ -227,6 +227,9 @@ def test_manual_lists_are_taken_as_they_are():
             id="manual-of-another-rf",
         ),
         pytest.param(
+            {0: (0, 1)}, 2, {1: [0]}, "partition 1 has 1 replica (expected 2", id="manual-of-rf-1"
+        ),
+        pytest.param(
             {0: (0, 1)},
             3,
             {1: [0, 1]},

@@ -120,7 +120,7 @@ BROKERS = [{"id": 0}, {"id": 1}]
         pytest.param(
             "range",
             {"topics": {"t": {"partitions": 2, "racks": [["a"]]}}, "members": []},
-            "topics.t.racks: has 1 lists (expected one for each partition, 2)",
+            "topics.t.racks: has 1 list (expected one for each partition, 2)",
             id="racks-of-other-partitions",
         ),
         pytest.param(

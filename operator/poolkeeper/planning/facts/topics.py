@@ -8,7 +8,7 @@ from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.versions import KafkaVersion, Version
 from poolkeeper.planning.facts.capacity import Quantity
 from poolkeeper.planning.facts.conflicts import Member
-from poolkeeper.planning.facts.phrases import Names, brokers, with_advice
+from poolkeeper.planning.facts.phrases import Names, brokers, counted, with_advice
 from poolkeeper.text import cut, join
 
 
@@ -163,8 +163,8 @@ class InternalTopicResized:
 
     def __str__(self) -> str:
         return (
-            f"nothing is done: its assignment has {self.declared} partitions, and an internal"
-            f" topic keeps its {self.found}"
+            f"nothing is done: its assignment has {counted(self.declared, 'partition')}, and an"
+            f" internal topic keeps its {self.found}"
         )
 
 

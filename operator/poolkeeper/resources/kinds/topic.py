@@ -16,6 +16,7 @@ from poolkeeper.model.topology import Replicas
 from poolkeeper.resources.parse.body import ParsedBody, parse_body
 from poolkeeper.resources.parse.locations import Findings, Path, Places
 from poolkeeper.resources.parse.schema_messages import excerpt
+from poolkeeper.text import count as counted
 
 KIND = "Topic"
 DEFAULT_NAMESPACE = "default"
@@ -57,7 +58,8 @@ def assignment_problems(lists: Sequence[Sequence[int]]) -> list[tuple[int | None
         factor, _ = factors.most_common(1)[0]
         for number, replicas in enumerate(lists):
             if replicas and len(replicas) != factor:
-                message = f"has {_replicas(len(replicas))} (expected {factor} as the others)"
+                has = counted(len(replicas), "replica", grouped=False)
+                message = f"has {has} (expected {factor} as the others)"
                 problems.append((number, message))
     return problems
 
@@ -124,9 +126,10 @@ def _check_sizes(spec: Mapping[str, Any], findings: Findings) -> None:
         (_ASSIGNMENT, len(lists), len(lists[0]) if lists else 0),
     ):
         if not fits_znode(count, replicas):
+            each = counted(replicas, "replica", grouped=False)
             message = (
-                f"{count} of {_replicas(replicas)} fit into no znode (expected at most 200 KiB, or"
-                " nothing, to keep what Kafka has)"
+                f"{count} of {each} fit into no znode (expected at most 200 KiB, or nothing, to"
+                " keep what Kafka has)"
             )
             findings.add(path, message)
     held = sum(len(key) + len(value) for key, value in spec["config"].items())
@@ -168,13 +171,10 @@ def _check_counts(
     """Check an assignment against the declared partition count and replication factor."""
     partitions, factor = spec.get("partitions"), spec.get("replicationFactor")
     if partitions is not None and partitions != len(lists):
-        message = f"has {len(lists)} lists (expected {partitions}, one for each partition)"
+        has = counted(len(lists), "list", grouped=False)
+        message = f"has {has} (expected {partitions}, one for each partition)"
         findings.add(_ASSIGNMENT, message)
     common = Counter(len(replicas) for replicas in lists if replicas).most_common(1)
     if factor is not None and common and common[0][0] != factor:
         message = f"{factor} contradicts the assignment (expected {common[0][0]}, or nothing)"
         findings.add(("spec", "replicationFactor"), message)
-
-
-def _replicas(count: int) -> str:
-    return "1 replica" if count == 1 else f"{count} replicas"

@@ -14,6 +14,7 @@ from poolkeeper.resources.kinds.topic import DEFAULT_NAMESPACE, assignment_probl
 from poolkeeper.resources.parse.body import name_problem
 from poolkeeper.resources.write import manifests
 from poolkeeper.resources.write.names import resource_name
+from poolkeeper.text import count
 
 ASSIGNMENT = "--replica-assignment"
 _BROKER_MAX = 2**31 - 1
@@ -93,7 +94,8 @@ def _count_problems(
 ) -> list[str]:
     problems = []
     if partitions is not None and partitions != len(lists):
-        problems.append(f"has {len(lists)} partitions (expected {partitions} as --partitions says)")
+        has = count(len(lists), "partition", grouped=False)
+        problems.append(f"has {has} (expected {partitions} as --partitions says)")
     if factor is not None and all(len(replicas) != factor for replicas in lists):
         problems.append(f"contradicts --replication-factor {factor} (expected the same, or one)")
     return problems

@@ -67,6 +67,13 @@ def test_it_is_pinned_where_a_person_wants_it():
             id="more-partitions-pinned",
         ),
         pytest.param(
+            {"strategy": Strategy.MANUAL, "assignment": ((1,),)},
+            cluster((1, 2, 3), offsets((3,), (2,))),
+            f"{OFFSETS}: nothing is done: its assignment has 1 partition, and an internal topic"
+            " keeps its 2",
+            id="fewer-partitions-pinned",
+        ),
+        pytest.param(
             {"replication_factor": 3},
             cluster((1, 2, 3)),
             f"{OFFSETS}: not created: Kafka creates this topic itself, at its first use",

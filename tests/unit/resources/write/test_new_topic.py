@@ -53,6 +53,11 @@ def test_numbers_instead_of_an_assignment():
             id="numbers-that-contradict-it",
         ),
         pytest.param(
+            ("orders", "fast", "1:2", 3, 2),
+            ["--replica-assignment: has 1 partition (expected 3 as --partitions says)"],
+            id="one-list-for-three-partitions",
+        ),
+        pytest.param(
             ("my orders", "fast", None, 0, 0),
             [
                 "--partitions: 0 is too small (expected at least 1)",

@@ -17,6 +17,7 @@ from poolkeeper.cli.input import bounded_files, interrupts, options
 from poolkeeper.cli.input.files import fleet_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.text import count
 from poolkeeper.ui.registry import FleetFiles, LivePages
 from poolkeeper.ui.server import LiveServer
 
@@ -167,8 +168,8 @@ def _token(file: Path | None) -> str:
     token = bounded_files.read_text(file, TOKEN_FILE_BYTES_MAX).strip()
     if not _TOKEN.fullmatch(token):
         raise Refused(
-            f"{file}: holds {len(token)} characters (expected {TOKEN_MIN} to {TOKEN_MAX} letters,"
-            " digits, - . _ or ~)"
+            f"{file}: holds {count(len(token), 'character')} (expected {TOKEN_MIN} to {TOKEN_MAX}"
+            " letters, digits, - . _ or ~)"
         )
     return token
 

@@ -13,8 +13,10 @@ missing below. Count the replicas that such a plan adds to partitions that exist
    The sum of (f_b - high_b)+ is at most U, so additions >= F without racks + sum of
    (k_b - high_b)+ - U.
 3. *Under-full.* Broker b ends with low_b at least, up to a total of D, and keeps at most K_b, so
-   it is given low_b - K_b. Each addition goes to one broker, and N replicas of partitions that
-   are only created now may come too. So additions >= sum of (low_b - K_b)+ - D - N.
+   it is given low_b - K_b. Each addition goes to one broker. Partitions that are only created now
+   have N replicas, and each of them at most one on a broker, m_b in all: so at most N' = min(N,
+   sum of min(m_b, (low_b - K_b)+)) of what is given are theirs. So additions >= sum of
+   (low_b - K_b)+ - D - N'.
 
 k_b leaves out partitions whose replication factor falls, K_b counts them with all their replicas:
 which of them stay is the plan's choice. New partitions are in neither.
@@ -27,7 +29,7 @@ which of them stay is the plan's choice. New partitions are in neither.
 5. *Topics.* Where the replicas of each topic are a goal, 2 to 4 hold within topic t for its own
    forced additions, bands and new replicas, and each addition belongs to one topic. A plan that
    leaves u_t above and d_t below in topic t adds at least a_t - max(u_t, d_t) there, with a_t the
-   largest of F_t without racks + over_t, under_t - N_t, and the sum of R_p - sum of
+   largest of F_t without racks + over_t, under_t - N'_t, and the sum of R_p - sum of
    min(K_b, high_b). It ends as close as ours in all, so the sum of u_t + d_t is at most ours, E,
    and additions >= sum of a_t - E.
 
@@ -37,7 +39,7 @@ which of them stay is the plan's choice. New partitions are in neither.
 The bound is the largest of the six. Bytes: forced additions cost their partitions' size; in 2 the
 replicas that leave cost at least as much as the smallest ones on their brokers, less the U largest
 of these. Where bytes are a goal, 2 and 3 hold with bytes for replicas, too: what leaves a broker is
-replaced, at its size, in a slot that 1 does not count; U, D and N are bytes then, and bands and
+replaced, at its size, in a slot that 1 does not count; U, D and N' are bytes then, and bands and
 loads are those of the goal. A disk is such a band as well. The largest of these is the bound. The
 bounds for replicas and for bytes hold each by itself, not together.
 
@@ -86,7 +88,7 @@ def certificate(layout: Layout) -> PoolCertificate:
     bound = max(
         forced,
         forced - racks + int(over.sum()) - left_over,
-        int(under.sum()) - left_under - new,
+        int(_given_to(under, new, int(problem.fresh.sum()))) - left_under,
         _without_kept(layout, possibly, high) - left_over,
         _bound_of_topics(layout),
         _bound_by_bytes(problem, bytes_bound),
@@ -186,13 +188,15 @@ def _bound_of_topics(layout: Layout) -> int:
     )
     forced = sums(problem.topic, opened.forced - opened.forced_by_racks, topics)
     new = sums(problem.topic, count_slots(layout.lists >= 0) * problem.fresh, topics)
+    new_rows = sums(problem.topic, problem.fresh.astype(np.int64), topics)[:, None]
     wanted = sums(problem.topic, _kept_or_added(layout), topics)
     bounds = []
     for goal in aimed:
         over = np.where(problem.eligible, np.maximum(surely - goal.high, 0), 0).sum(axis=1)
-        under = np.where(problem.eligible, np.maximum(goal.low - possibly, 0), 0).sum(axis=1)
+        under = np.where(problem.eligible, np.maximum(goal.low - possibly, 0), 0)
+        given = _given_to(under, new, new_rows)
         kept = np.where(problem.eligible, np.minimum(possibly, goal.high), possibly).sum(axis=1)
-        added = np.maximum.reduce([forced + over, under - new, wanted - kept])
+        added = np.maximum.reduce([forced + over, given, wanted - kept])
         bounds.append(int(added.sum()) - goal.excess(problem, layout.lists))
     return max(bounds)
 
@@ -249,12 +253,23 @@ def _weighed_bound(layout: Layout, background: Ints, low: Ints, high: Ints) -> i
     surely, possibly = (held(np.where(kept, problem.lists, NONE)) for kept in _kept_slots(layout))
     ends = held(layout.lists)
     over = int(np.maximum(surely - high, 0)[eligible].sum())
-    under = int(np.maximum(low - possibly, 0)[eligible].sum())
+    under = np.maximum(low - possibly, 0)[eligible]
     left_over = int(np.maximum(ends - high, 0)[eligible].sum())
     left_under = int(np.maximum(low - ends, 0)[eligible].sum())
     forced = int(((opened.forced - opened.forced_by_racks) * problem.size).sum())
     new = int(((layout.lists >= 0) * problem.size[:, None])[problem.fresh].sum())
-    return max(forced + over - left_over, under - left_under - new)
+    given = int(_given_to(under, new, int(problem.size[problem.fresh].sum())))
+    return max(forced + over - left_over, given - left_under)
+
+
+def _given_to(under: Ints, new: Ints | int, most: Ints | int) -> Ints:
+    """What partitions that exist give the brokers that lack so much (the last axis), all together.
+
+    New ones give `new` in all and each broker at most `most`.
+    """
+    of_new = np.minimum(new, np.minimum(under, most).sum(axis=-1))
+    given: Ints = under.sum(axis=-1) - of_new
+    return given
 
 
 def _witness(layout: Layout, surely: Ints, possibly: Ints, over: Ints, under: Ints) -> str:

@@ -21,6 +21,15 @@ def test_replicas_are_needed_to_carry_the_bytes_that_must_move() -> None:
     assert proof.gap_percent == 50.0
 
 
+def test_a_new_partition_gives_a_broker_one_replica_at_most() -> None:
+    parts = [partition(n, 1) for n in range(6)]
+    pool = pool_spec("p", 1, 2, goals=(Goal(GoalKind.REPLICAS, count=1),))
+    new = topic_spec("new", partitions=3, replication_factor=2)
+    plan = lawful(desired(pool, topic_spec("t"), new), cluster((1, 2), topic("t", *parts)))
+    (proof,) = plan.certificates
+    assert (proof.replica_moves, proof.replica_moves_lower_bound) == (3, 3)
+
+
 @pytest.mark.parametrize("kind", [GoalKind.REPLICAS, GoalKind.TOPIC_REPLICAS])
 def test_brokers_keep_no_more_of_lowered_factors_than_they_end_with(kind: GoalKind) -> None:
     parts = [partition(n, 1, 2) for n in range(3)]

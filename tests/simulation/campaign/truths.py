@@ -294,6 +294,9 @@ TRUTHS: dict[WaitReason, Truth] = {
         s.cluster.simulation.profile.era is not Era.RECORDED
     ),
     WaitReason.RUN_LOST: lambda s, _: s.has(Trouble.RUN_NODE_REMOVED, Trouble.RUN_DOCUMENT_CUT),
+    WaitReason.TOPIC_DAMAGED: lambda s, w: (
+        f"/brokers/topics/{w.topic}" in s.hidden or s.has(*DAMAGE)
+    ),
     WaitReason.TOPIC_UNREADABLE: lambda s, _: s.has(*DAMAGE),
     WaitReason.TARGET_NOT_LIVE: _dead,
     WaitReason.PARTITION_LEADERLESS: _leaderless,

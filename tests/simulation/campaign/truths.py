@@ -169,12 +169,17 @@ def _in_union(s: Situation) -> list[str]:
 def _not_begun(s: Situation) -> bool:
     """Whether a partition does not move as the request says; one before may have moved it.
 
-    A list that is to shrink to what is in sync, or to stand in another order, would have done so at
-    once, had the controller heard of it: up to 2.3 it may still hold another move of that
-    partition, whose request was deleted. A list that is as wanted but not in sync may be growing up
-    to 2.3; from 2.4 on its topic node would say so, and the entry would be gone.
+    Up to 2.3 the controller alone knows what it has begun: it may still hold another move of that
+    partition, whose request was deleted. From 2.4 on topic nodes say it. A list that is to shrink
+    to what is in sync, or to stand in another order, would have done so at once, had the controller
+    heard of it.
     """
-    recorded = s.cluster.simulation.profile.era is Era.RECORDED
+    entries = (s.body(REQUEST) or {}).get("partitions", ())
+    if s.cluster.simulation.profile.era is not Era.RECORDED:
+        begun = s.cluster.simulation.begun_requests()
+        return any(
+            begun.get(Tp(e["topic"], e["partition"])) != tuple(e["replicas"]) for e in entries
+        )
 
     def moves(entry: dict[str, Any]) -> bool:
         body, number = s.body(f"/brokers/topics/{entry['topic']}") or {}, str(entry["partition"])
@@ -185,9 +190,9 @@ def _not_begun(s: Situation) -> bool:
         in_sync = wanted <= {*s.cluster.state(entry["topic"], entry["partition"])[1]}
         if entry["replicas"] != replicas:
             return not in_sync
-        return in_sync or not recorded or number in (body.get("adding_replicas") or {})
+        return in_sync or number in (body.get("adding_replicas") or {})
 
-    return not all(map(moves, (s.body(REQUEST) or {}).get("partitions", ())))
+    return not all(map(moves, entries))
 
 
 def _ignored(s: Situation, _: Wait) -> bool:

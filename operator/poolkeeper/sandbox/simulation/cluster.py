@@ -168,6 +168,11 @@ class Simulation:
         term = self._term()
         return None if term is None else term.assignment(tp)
 
+    def begun_requests(self) -> Mapping[Tp, Ids]:
+        """Return the targets of the entries that the controller has begun and not ended."""
+        term = self._term()
+        return {} if term is None else {**term.requests}
+
     def rates_of(self, id_: int) -> Mapping[str, int]:
         """Return the throttle rates in force on a broker, by config key."""
         return dict(self.brokers[id_].throttles.rates)

@@ -2,15 +2,24 @@
 
 Imports take a moment in which nobody heeds signals yet (`cli.input.interrupts`). A Ctrl-C then ends
 the command as it does later.
+
+Once a command has ended, Python takes a moment to end as well. A signal that comes again meanwhile
+changes nothing: neither the exit code, nor what is still cleaned up.
 """
 
+import _thread
 import faulthandler
 import gc
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable
+from types import FrameType
 
 INTERRUPTED = 130
+ENDS_S = 15.0
+"""How long Python may take to end once somebody asks again."""
 
 
 def main() -> None:
@@ -42,7 +51,31 @@ def _exit_with(run: Callable[[], int]) -> None:
         code = run()
     except KeyboardInterrupt:
         code = _interrupted()
+    _let_signals_pass(code)
     sys.exit(code)
+
+
+def _let_signals_pass(code: int) -> None:
+    """Let the signals that end a command change nothing any more.
+
+    The first one ends the process some time later, if it has not ended by itself.
+    """
+    came = False
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        nonlocal came
+        if not came:
+            came = True
+            _thread.start_new_thread(_exit_late, (code,))
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, handle)
+
+
+def _exit_late(code: int) -> None:
+    time.sleep(ENDS_S)
+    os._exit(code)
 
 
 def _interrupted() -> int:

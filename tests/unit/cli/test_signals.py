@@ -18,6 +18,7 @@ from poolkeeper.cli.input.interrupts import INTERRUPTED
 BEGINS_S = 60.0
 ENDS_S = 30.0
 KEY = pem_texts.KEY.encode()
+MAIN = "from poolkeeper.__main__ import main; main()"
 PLUGIN = "from poolkeeper.__main__ import plugin; plugin()"
 HEED = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
 """What starts the tests may ignore the signal, as `nohup` does."""
@@ -77,6 +78,36 @@ def test_a_key_of_the_kubeconfig_is_in_no_file(
     assert holding_the_key(work) == []
 
 
+SLOW_END = "import atexit, time; atexit.register(lambda: (print('ends', flush=True), {})); "
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_comes_when_the_command_has_ended_changes_no_exit_code(number: int) -> None:
+    ends = SLOW_END.format("time.sleep(2)")
+    words = [sys.executable, "-c", HEED + ends + MAIN, "version"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as command:
+        try:
+            assert command.stdout is not None
+            assert any(line == "ends\n" for line in command.stdout)
+            command.send_signal(number)
+            assert command.wait(ENDS_S) == 0
+        finally:
+            command.kill()
+
+
+@pytest.mark.slow
+def test_a_command_whose_python_does_not_end_is_ended_by_another_signal() -> None:
+    words = [sys.executable, "-c", SLOW_END.format("time.sleep(1000)") + MAIN, "version"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as command:
+        try:
+            assert command.stdout is not None
+            assert any(line == "ends\n" for line in command.stdout)
+            command.send_signal(signal.SIGTERM)
+            assert command.wait(ENDS_S) == 0
+        finally:
+            command.kill()
+
+
 FOLLOWED = """
 apiVersion: poolkeeper.dev/v1alpha1
 kind: KafkaCluster
@@ -93,7 +124,7 @@ def test_news_that_a_full_disk_does_not_take_change_no_exit_code(
     (tmp_path / "main.yaml").write_text(FOLLOWED, encoding="utf-8")
     words = [
         "-c",
-        HEED + "from poolkeeper.__main__ import main; main()",
+        HEED + MAIN,
         "run",
         "-f",
         str(tmp_path),

@@ -6,8 +6,14 @@ import re
 import pytest
 
 from poolkeeper.cli import main
+from poolkeeper.cli.commands.plans.plan import stage_waits
+from poolkeeper.model.execution.records import Records
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.readings import ClusterReading
+from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.resources.write.names import resource_name
 from unit.cli.small_cluster import CLUSTER, SNAPSHOT
+from unit.reconcile import situations
 
 
 def test_a_plan_for_a_snapshot_moves_the_topic_into_its_pool(run, manifests, snapshot):
@@ -244,3 +250,14 @@ def test_a_snapshot_of_a_cluster_of_another_name_is_told(manifests, snapshot, co
     declared.write_text(f"{text}  clusterId: def\n")
     assert main.main(words) == 1
     assert "its id is abc, not def" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("live", [(1, 2), (1, 2, 3)])
+def test_a_plan_tells_whom_all_of_its_moves_wait_for(live):
+    """No run of it begins."""
+    seen = situations.cluster(live=live)
+    observed = Observation(ClusterReading(seen), seen, Records(), frozenset())
+    waits = stage_waits(situations.PLAN, situations.desired(), observed)
+    assert [(wait.reason, wait.brokers) for wait in waits] == (
+        [] if 3 in live else [(WaitReason.TARGET_NOT_LIVE, (3,))]
+    )

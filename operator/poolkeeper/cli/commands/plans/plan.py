@@ -36,6 +36,7 @@ from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import left_alone, left_undone, printing
 from poolkeeper.jsontext import indented
 from poolkeeper.model.desired import Desired
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy
@@ -49,7 +50,7 @@ from poolkeeper.planning.planner import PlanOptions, make_plan
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.reconcile import adoption
 from poolkeeper.reconcile.authority import authority_of
-from poolkeeper.reconcile.decide import approval, cool_down, hand_over
+from poolkeeper.reconcile.decide import approval, begin, cool_down, hand_over
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.report import predicted
 from poolkeeper.text import named
@@ -303,11 +304,14 @@ def _config_questions(target: Target) -> RefusedConfigs:
 def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, ...]:
     """Return why moves or creations of the plan would not start now.
 
-    A restart lock, no open window, larger logs on the brokers that replicas come to.
+    A restart lock, no open window, larger logs on the brokers that replicas come to, and brokers
+    that are not live where all moves wait for these.
     """
     at_no_time = gates.waits_before_stages(desired, seen.cluster, now_ms()) if made.moves else ()
     endangered = stray_logs.endangered_by_plan(made.moves, made.steps, seen.cluster, desired)
-    return (*at_no_time, *endangered)
+    held = begin.waits_of_held(made, desired, seen.cluster, seen.gone)
+    dead = (wait for wait in held if wait.reason is WaitReason.TARGET_NOT_LIVE)
+    return (*at_no_time, *endangered, *dead)
 
 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:

@@ -18,6 +18,7 @@ from cronsim import CronSim
 from poolkeeper.fleet.schedule.budget import UNBOUNDED, Budget
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
+from poolkeeper.planning.run_state.gates.windows import closing_time
 
 
 class Opening(NamedTuple):
@@ -114,8 +115,7 @@ def _unrolled(window: Window, begin: datetime, horizon_s: int) -> Iterator[Openi
         opens = _ms(fired, begin)
         if opens >= horizon_ms:
             return
-        # The clock on the wall ends the window, as in `planning.run_state.gates.windows`.
-        closes = min(_ms(fired + duration, begin), horizon_ms)
+        closes = min(_ms(closing_time(window, fired), begin), horizon_ms)
         if closes > 0:
             yield Opening(max(0, opens), closes)
 

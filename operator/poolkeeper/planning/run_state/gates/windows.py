@@ -5,12 +5,15 @@ sides of a change of the clocks.
 """
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
 from poolkeeper.model.specs import Window
+
+_SET_BACK = timedelta(hours=3, minutes=1)
+"""More than clocks are ever set back: two hours at Troll station."""
 
 
 def is_open(windows: Sequence[Window], now: datetime) -> bool:
@@ -20,11 +23,21 @@ def is_open(windows: Sequence[Window], now: datetime) -> bool:
 
 def _is_open(window: Window, now: datetime) -> bool:
     local = now.astimezone(ZoneInfo(window.time_zone))
-    # The iteration excludes its start: look back from just after now.
-    last: datetime = next(CronSim(window.cron, local + timedelta(minutes=1), reverse=True))
-    if last > local:
-        last = next(CronSim(window.cron, local, reverse=True))
-    return local - last < timedelta(seconds=window.duration_s)
+    # Clocks that are set back show an hour twice: what fired later by them may have fired before.
+    firings = CronSim(window.cron, local + _SET_BACK, reverse=True)
+    last: datetime = next(fired for fired in firings if fired.astimezone(UTC) <= now)
+    return now < closing_time(window, last)
+
+
+def closing_time(window: Window, fired: datetime) -> datetime:
+    """Return when a window closes, in UTC, that opened at that firing of its cron line.
+
+    The clock on the wall ends it: eight hours from ten at night end at six, whether or not clocks
+    change that night. Where they show that time twice, the first one ends it, for good; where they
+    leave it out, the window is as long as it says.
+    """
+    closes = fired + timedelta(seconds=window.duration_s)
+    return closes.replace(fold=fired.fold).astimezone(UTC)  # a sum forgets which of the two it is
 
 
 def next_opening(windows: Sequence[Window], now: datetime) -> str:

@@ -9,6 +9,8 @@ from poolkeeper.planning.run_state.gates import windows
 
 NIGHT = Window("0 22 * * *", 8 * 3600)
 BERLIN = Window("0 22 * * *", 3600, "Europe/Berlin")
+EARLY = Window("30 1 * * *", 3600, "Europe/Berlin")
+LATE = Window("30 2 * * *", 3 * 3600 + 1800, "Europe/Berlin")
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,17 @@ BERLIN = Window("0 22 * * *", 3600, "Europe/Berlin")
         pytest.param(BERLIN, (2026, 1, 10, 21, 30), True, id="winter-time"),
         pytest.param(BERLIN, (2026, 7, 10, 21, 30), False, id="summer-time-is-an-hour-off"),
         pytest.param(BERLIN, (2026, 7, 10, 20, 30), True, id="summer-time"),
+        # On 25 October 2026 clocks there show the hour from two to three twice, from 0 UTC on.
+        pytest.param(EARLY, (2026, 10, 25, 0, 29), True, id="in-the-first-of-two-hours"),
+        pytest.param(EARLY, (2026, 10, 25, 0, 30), False, id="closed-in-the-first-of-two-hours"),
+        pytest.param(EARLY, (2026, 10, 25, 1, 15), False, id="and-not-open-again-in-the-second"),
+        pytest.param(LATE, (2026, 10, 25, 1, 10), True, id="from-the-first-into-the-second"),
+        pytest.param(LATE, (2026, 10, 25, 4, 59), True, id="until-the-clock-says-so"),
+        pytest.param(LATE, (2026, 10, 25, 5, 0), False, id="closed-when-the-clock-says-so"),
+        pytest.param(
+            EARLY, (2026, 3, 29, 1, 29), True, id="an-hour-long-where-clocks-leave-one-out"
+        ),
+        pytest.param(EARLY, (2026, 3, 29, 1, 30), False, id="and-no-longer"),
     ],
 )
 def test_a_window_is_open_from_its_firing_for_its_duration(window, now, expected):

@@ -2,7 +2,8 @@
 
 Problems are compared without their figures, as a message names sizes that change every day. A
 cluster without a plan on one of the days has no problems that are new or solved: nothing is known
-of them.
+of them. A cluster of one day that was not read on it has neither come nor gone: one that is
+declared and never read would come every day.
 """
 
 from collections.abc import Iterable
@@ -28,6 +29,8 @@ def _difference(
         return None
     nothing = ClusterDay(name, 0, 0)
     if before is None or now is None:
+        if (before or now or nothing).partitions is None:
+            return None
         presence = Presence.CAME if before is None else Presence.WENT
         return ClusterDifference(name, presence, before or nothing, now or nothing)
     known = before.planned and now.planned

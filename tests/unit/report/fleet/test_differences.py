@@ -68,6 +68,11 @@ def test_a_cluster_that_changed(before, now, presence, new, solved):
     assert differences("d", before, now) == Differences("d", (expected,))
 
 
+def test_what_was_not_read_has_neither_come_nor_gone():
+    unread = ClusterDay("a")
+    assert differences("d", [], [unread]) == differences("d", [unread], []) == Differences("d")
+
+
 @examples(30)
 @given(DAYS)
 def test_a_day_does_not_differ_from_itself(days):

@@ -132,6 +132,20 @@ def test_a_plan_with_the_features_of_the_fleet_is_the_plan_of_the_fleet(fleet: P
     assert err.endswith("holds no features of east (poolkeeper fleet features makes them)\n")
 
 
+def test_a_plan_with_features_of_an_earlier_day_says_so(fleet: Path, run) -> None:
+    east = fleet / "east.json"
+    east.write_bytes((fleet / "snapshots" / "east.json").read_bytes())
+    assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
+    words = ("plan", "-f", fleet / "manifests", "--cluster", "east", "--snapshot", east)
+    code, _, err = run(*words, "--features", fleet / "out")
+    assert (code, err) == (2, "")
+    (fleet / "snapshots" / "east.json").unlink()
+    assert run("fleet", "run", *where(fleet), "--day", "2026-03-02")[0] == 4
+    code, _, err = run(*words, "--features", fleet / "out")
+    told = f"features of east are those of {cases.DAY}: it has none of 2026-03-02, for which fleet"
+    assert (code, told in err, err.count("\n")) == (2, True, 1)
+
+
 def test_a_plan_of_the_fleet_is_what_apply_takes(fleet: Path, run) -> None:
     assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
     words = ("fleet", "show", "east", "--out", fleet / "out", "--plan", fleet / "plan.json")

@@ -159,7 +159,8 @@ def _plan(
     if features is not None:
         name = desired.cluster.name
         loaded = fleet_features.with_features(seen.cluster, features, name)
-        seen = replace(seen, cluster=loaded)
+        printing.warn(loaded.warnings)
+        seen = replace(seen, cluster=loaded.cluster)
     without, with_brokers = supposed["without"], supposed["with_brokers"]
     brokers_supposed = SupposedBrokers(frozenset(without), _brokers(with_brokers))
     seen = suppose_brokers(seen, brokers_supposed)

@@ -17,13 +17,13 @@ from poolkeeper.cli import main
 from poolkeeper.cli.commands.fleet import steps
 from poolkeeper.cli.commands.fleet import waves as fleet_commands
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
-from poolkeeper.fleet.lake import reading
+from poolkeeper.fleet.lake import manifests, reading
 from poolkeeper.fleet.lake.entries import TableFile
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
-from poolkeeper.fleet.schedule.budget import Budget
+from poolkeeper.fleet.schedule.budget import Budget, Schedule
 from poolkeeper.fleet.stages import day_clusters, day_report, pipeline, plan_pages, waves
 from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.stages.publishing import (
@@ -37,6 +37,7 @@ from poolkeeper.fleet.stages.publishing import (
     publish_tables,
 )
 from poolkeeper.fleet.storage import parquet, report_schemas, schemas, table_schema
+from poolkeeper.model.specs import Window
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.report.values import FleetReport, Gap, Missing, Presence
 from s3_server import Bucket
@@ -268,9 +269,19 @@ def test_a_damaged_budget_is_missed_and_made_again(lake: Lake, run):
     assert report_of(lake).missing == ()
 
 
-def make_budget(lake: Lake) -> None:
+def make_budget(lake: Lake) -> Schedule:
     begin = datetime.fromtimestamp(cases.NOW_MS / 1000, UTC)
-    waves.schedule_day(lake, ALONE.storage, cases.DAY, Budget(), {}, begin)
+    return waves.schedule_day(lake, ALONE.storage, cases.DAY, Budget(), {}, begin).schedule
+
+
+def test_a_budget_has_the_windows_that_are_declared_now(lake: Lake, clusters):
+    assert make_budget(lake).turns[0].begin_ms == 0
+    for name in ("moving", "came", "still"):
+        desired = cases.named(clusters["separate"], name)[0]
+        closed = replace(desired.cluster.execution, windows=(Window("0 22 * * *", 8 * 3600),))
+        desired = replace(desired, cluster=replace(desired.cluster, execution=closed))
+        manifests.write(lake, [desired])
+    assert {turn.begin_ms for turn in make_budget(lake).turns} == {10 * 3_600_000}
 
 
 def test_a_whole_report_exits_with_0_and_has_a_page_for_each_plan(lake: Lake, run):

@@ -70,22 +70,27 @@ def schedule_day(
 ) -> DaySchedule:
     """When every cluster's plan of that day is carried out; stored as tables.
 
-    If the tables of the same plans, budget, sites and begin exist already, they are returned. A
-    plan whose stages cannot be read is left out, and made again by the next `fleet plan`.
+    If the tables of the same plans, manifests, budget, sites and begin exist already, they are
+    returned. A plan whose stages cannot be read is left out, and made again by the next
+    `fleet plan`.
     """
     there = lake.current(PLAN, day)
     if not there:
         raise Refused(f"{lake.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
     planned = {name: e for name, e in there.items() if e.is_ok}
+    declared = manifests.read(lake)  # windows of now: a plan may be older
     digest = input_digest(
         "budget",
         repr((budget, sorted(sites.items()), begin.isoformat())),
-        *(f"{name} {entry.run}" for name, entry in sorted(planned.items())),
+        *(
+            f"{name} {entry.run} {declared[name].digest if name in declared else ''}"
+            for name, entry in sorted(planned.items())
+        ),
     )
     if (kept := _kept_schedule(lake, storage, day, digest)) is not None:
         return DaySchedule(kept)
     damaged: dict[str, DamagedFile] = {}
-    works = list(_works(lake, storage, planned, sites, damaged))
+    works = list(_works(Reader(lake.root, storage), planned, declared, sites, damaged))
     made = schedule(works, budget, begin)
     # A budget without a plan that should be in it is made again whenever it is asked for.
     publish_tables(lake, BUDGET, day, _tables_of(made, budget), "" if damaged else digest)
@@ -191,9 +196,9 @@ def _timeline(made: Schedule, budget: str) -> Timeline:
 
 
 def _works(
-    lake: Lake,
-    storage: Storage,
+    reader: Reader,
     planned: Mapping[str, ClusterEntry],
+    declared: Mapping[str, manifests.Manifest],
     sites: Sites,
     damaged: dict[str, DamagedFile],
 ) -> Iterable[ClusterWork]:
@@ -201,7 +206,6 @@ def _works(
 
     One whose rows cannot be read is put into `damaged`.
     """
-    declared, reader = manifests.read(lake), Reader(lake.root, storage)
     for name, entry in sorted(planned.items(), key=lambda item: (item[1].files, item[0])):
         try:
             rows = reader.rows(entry, schemas.STAGES)

@@ -12,6 +12,7 @@ from fleet.histories import GIB, RISING, begun, case, made, put_samples, rows_of
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
 from poolkeeper.fleet.stages.features import feature_rows
+from poolkeeper.fleet.stages.features.load_features import HistoryOptions
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.model.topology import Topic
 from unit.planning.instances import instances
@@ -147,6 +148,14 @@ def growth_of(topic: Topic, number: int, known: dict) -> float | None:
         return own[number]
     rest = whole - sum(each for each in own.values() if each is not None)
     return (max(rest, 0.0) if whole >= 0 else rest) / len(without)
+
+
+@pytest.mark.parametrize("hours", [1, 6, 23, 24])
+def test_a_window_shorter_than_a_day_has_the_snapshot_itself(lake: Lake, hours: int) -> None:
+    cases.put(lake, case())
+    (line,) = begun(lake, options=HistoryOptions(window_s=hours * 3600)).lines
+    assert (line.status, line.figures["samples"]) == ("ok", 2)
+    assert [(row["last"], row["coverage"]) for row in rows_of(lake)] == [(GIB, 1.0)] * 2
 
 
 def test_no_sample_at_all(lake: Lake) -> None:

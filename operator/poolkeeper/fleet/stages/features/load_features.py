@@ -116,11 +116,12 @@ def window_of(
     """The window that ends with a snapshot; what the cluster declares precedes the option.
 
     Of snapshots alone the last one is amid the last step: those of other days then are each in a
-    step of their own, even if they are not read at the same time of the day.
+    step of their own, even if they are not read at the same time of the day. No step is longer than
+    its window, which would begin after the snapshot.
     """
-    step_s = step_of(options, has_samples=has_samples)
     said = desired.cluster.load.prometheus.get("window")
     length_s = options.window_s if said is None else duration_s(str(said))
+    step_s = min(step_of(options, has_samples=has_samples), length_s)
     end_ms = read_ms + 1 if has_samples else read_ms + step_s * 500
     return HistoryWindow(end_ms, length_s, step_s, options.coverage_min)
 

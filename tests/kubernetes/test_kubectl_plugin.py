@@ -173,6 +173,9 @@ def test_a_run_is_stopped_stays_so_whatever_git_says_and_is_let_go_on(scene, say
     assert "ends after the stage in flight" in say("stop")
     scene.wait(lambda: not annotation(scene), "the request is consumed")
     assert ("Normal", "RequestDone", 1) in scene.events("cluster", awaited="RequestDone")
+    scene.says(
+        "cluster", reason="Moving", about="stopped: the run ends after the stage in flight; "
+    )
     assert "is still to end, as was asked for: resume after that" in say("resume")
     scene.make_light("a-heavy")
     scene.wait(lambda: not scene.exists("/poolkeeper/run"), "the run ends")

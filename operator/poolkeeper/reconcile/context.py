@@ -178,6 +178,7 @@ def progress_of(memory: PassMemory, run: Run, plan: Plan) -> Progress:
         bytes_given_up=sum(
             plan.moves[m].bytes - memory.bytes_done.get(m, 0) for m in memory.given_up
         ),
+        ending=run.ending or (memory.stop.ending if memory.stop else None),
     )
 
 

@@ -15,7 +15,7 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import LastObservation
 from poolkeeper.model.execution.punctuality import LostTime
-from poolkeeper.model.execution.runs import RunDocument, UnreadableConfig
+from poolkeeper.model.execution.runs import RunDocument, StopRequest, UnreadableConfig
 from poolkeeper.model.execution.throttles import Throttled
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
@@ -190,6 +190,8 @@ class PassMemory:
     """By topic, the version of its node and its partitions as the stage was requested."""
     overdue: Mapping[int, int] = field(default_factory=dict)
     """Since when a controller would have ended each requested move, had it known of it."""
+    stop: StopRequest | None = None
+    """That a person asked for the end of the run, as read in this pass while something moves."""
     last_observation: LastObservation | None = None
     leaders_seen: Cluster | None = None
     """Each topic as it was last read, and the brokers: what unclean elections are told from."""
@@ -324,6 +326,7 @@ class PassMemory:
         self.begun = set()
         self.requested_nodes = {}
         self.overdue = {}
+        self.stop = None
 
 
 def _last_known(before: CopyProgress, now: CopyProgress) -> CopyProgress:

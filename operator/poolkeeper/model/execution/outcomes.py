@@ -12,7 +12,7 @@ from poolkeeper.model.execution.person_requests import RequestAnswer
 from poolkeeper.model.execution.punctuality import Punctuality
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.execution.refusals import Refusal
-from poolkeeper.model.execution.runs import Phase, RateReason
+from poolkeeper.model.execution.runs import Ending, Phase, RateReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.model.topology import Cluster
@@ -33,6 +33,7 @@ class Progress:
     `bytes_in_doubt`: what of that may be copied already, as nobody says how far the copies are.
     `bytes_given_up`: what is not copied any more: a topic is gone, or others moved the partition.
     `still_s`: for how long nothing has moved, once that is long; no time left is known then.
+    `ending`: why the run ends after the stage in flight; a person may have asked for it.
     `punctuality`: how it goes beside the plan's prediction, while it moves; time alone changes it.
     """
 
@@ -54,6 +55,7 @@ class Progress:
     bytes_in_doubt: int = 0
     bytes_given_up: int = 0
     still_s: float | None = None
+    ending: Ending | None = None
     punctuality: Punctuality | None = field(default=None, compare=False)
 
 

@@ -147,6 +147,11 @@ class StopRequest:
     at_once: bool = False
     allow_failover: bool = False
 
+    @property
+    def ending(self) -> Ending:
+        """How the run ends by it."""
+        return Ending.ROLLED_BACK if self.at_once else Ending.STOPPED
+
     def added_to(self, before: "StopRequest | None") -> "StopRequest":
         """Return what is asked for after this request: nothing asked before is taken back."""
         if before is None:

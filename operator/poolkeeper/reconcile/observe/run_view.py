@@ -150,6 +150,7 @@ def observe_run(context: PassContext, desired: Desired, run: Run, document: RunD
 
     Who takes a run over looks at all its moves once, so that what it tells counts those before.
     """
+    context.memory.stop = None
     if run.phase is not Phase.STORING and not context.memory.all_moves_seen:
         look_at_moves(context, document.plan)
     match run.phase:
@@ -185,9 +186,9 @@ def _observe_moves(
                 memory.note_progress(plan, m, p, reading.cluster)
             memory.moves_in_flight = len(run.step) - arrived_of(run, progress)
             memory.overdue = _overdue(context, run, plan, reading.cluster)
-            stop = context.access.read_stop()
+            memory.stop = context.access.read_stop()
             cancelled_moves.note_begun(context.memory, run, plan, reading.cluster)
-            view = RunView(reading, progress, in_flight=True, returns=returns, stop=stop)
+            view = RunView(reading, progress, in_flight=True, returns=returns, stop=memory.stop)
             return replace(
                 view,
                 cancelled=cancelled_moves.cancelled_by_others(context.memory, run, returns),
@@ -232,8 +233,9 @@ def _observe_copies(context: PassContext, desired: Desired, document: RunDocumen
     if names is None:
         memory.update_last_observation(reading.cluster)
     cluster = look_at_copies(context, plan, reading.cluster)
-    stop = context.access.read_stop()
-    return RunView(replace(reading, cluster=cluster), copies=memory.copies.progress, stop=stop)
+    memory.stop = context.access.read_stop()
+    copies = memory.copies.progress
+    return RunView(replace(reading, cluster=cluster), copies=copies, stop=memory.stop)
 
 
 def look_at_copies(context: PassContext, plan: Plan, cluster: Cluster) -> Cluster:
@@ -366,5 +368,5 @@ def find_ending(
     """Return why the run ends early: a person stopped it, or it is no longer wanted."""
     stop = context.access.read_stop()
     if stop is not None:
-        return Ending.ROLLED_BACK if stop.at_once else Ending.STOPPED
+        return stop.ending
     return None if guard.still_applies(run, plan, guard.records(seen)) else Ending.REPLACED

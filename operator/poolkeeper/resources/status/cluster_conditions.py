@@ -22,7 +22,7 @@ from poolkeeper.errors import (
 )
 from poolkeeper.model.execution.outcomes import Outcome, Progress
 from poolkeeper.model.execution.punctuality import Punctuality
-from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.runs import Ending, Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.names import ABANDON, DELETION
@@ -151,13 +151,18 @@ def _run_condition(
     waits = _waits(outcome)
     if waits:
         message += f"; waits: {few(waits, 3)}"
+    back = "the stage in flight is cancelled and returns to where it began"
     if paused:
-        back = work.mode is Mode.ROLL_BACK
-        stage = "is cancelled and returns to where it began" if back else "runs to its end"
-        message = f"the stage in flight {stage}, no further stage starts; {message}"
+        stage = back if work.mode is Mode.ROLL_BACK else "the stage in flight runs to its end"
+        message = f"{stage}, no further stage starts; {message}"
         return ReadyCondition(
             ReadyStatus.RECONCILING, "Paused", f"{message}{_mode_step(work, name)}"
         )
+    if progress.phase in (Phase.MOVING, Phase.COPYING):
+        if progress.ending is Ending.STOPPED:
+            message = f"stopped: the run ends after the stage in flight; {message}"
+        elif progress.ending is Ending.ROLLED_BACK:
+            message = f"rolled back: {back}, then the run ends; {message}"
     if work.mode is Mode.PLAN_ONLY:
         step = _mode_step(work, name)
         return ReadyCondition(ReadyStatus.RECONCILING, "PlanOnly", f"{message}{step}")

@@ -17,7 +17,7 @@ from poolkeeper.errors import (
 )
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.punctuality import LateReason, Punctuality
-from poolkeeper.model.execution.runs import Phase
+from poolkeeper.model.execution.runs import Ending, Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir, Part
@@ -278,6 +278,32 @@ def test_a_run_beside_its_prediction() -> None:
     outcome = running(assemble(objects)["main"], what, 1, punctuality=PREDICTED)
     plan = told(objects, what, outcome)[MAIN]["plan"]
     assert (plan["predictedSeconds"], "late" in plan) == (1200, False)
+
+
+BACK = "rolled back: the stage in flight is cancelled and returns to where it began"
+
+
+@pytest.mark.parametrize(
+    ("ending", "phase", "said"),
+    [
+        (
+            Ending.STOPPED,
+            Phase.MOVING,
+            "stopped: the run ends after the stage in flight; stage 2: ",
+        ),
+        (Ending.ROLLED_BACK, Phase.MOVING, f"{BACK}, then the run ends; stage 2: "),
+        (Ending.REPLACED, Phase.MOVING, "stage 2: "),
+        (Ending.STOPPED, Phase.RESTORING, "restoring throttles"),
+        (None, Phase.MOVING, "stage 2: "),
+    ],
+)
+def test_a_run_that_a_person_ended_says_so(ending: Ending | None, phase: Phase, said: str) -> None:
+    objects = (MANUAL, *POOLS, WANTED)
+    what = seen(kafka([IN_SLOW]))
+    outcome = running(assemble(objects)["main"], what, 1, ending=ending, phase=phase)
+    ready = told(objects, what, outcome)[MAIN]["conditions"][0]
+    assert ready["reason"] == "Moving"
+    assert ready["message"].startswith(said)
 
 
 def test_a_run_that_is_late_says_so_and_why_everywhere() -> None:

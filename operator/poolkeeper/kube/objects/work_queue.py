@@ -8,7 +8,9 @@ pause (0.5 s doubling to 5 s). Then one thread probes, and all continue once it 
 
 Many keys may only seem to fail for a common cause, as those of one namespace whose webhook is away.
 So a group of keys whose last write failed for one is suspected, and goes after all others, to probe
-as well: else these would wait for the pause of each key of that group.
+as well: else these would wait for the pause of each key of that group. Suspected groups have two
+threads at the most, as each of their writes may hang for as long as a call may take. Once others
+are written, groups that go on to fail do so alone: they pause without them.
 """
 
 import heapq
@@ -21,6 +23,7 @@ from typing import Generic, TypeVar
 KEYS_MAX = 100_000
 OWN_PAUSE_S, OWN_PAUSE_S_MAX = 1.0, 30.0
 SHARED_PAUSE_S, SHARED_PAUSE_S_MAX = 0.5, 5.0
+SUSPECTS_AT_ONCE = 2
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -33,6 +36,19 @@ class _Entry(Generic[Value]):
     due_s: float
     failures: int = 0
     dropped: bool = False
+
+
+@dataclass(slots=True)
+class _SharedPause:
+    """A pause of several keys; failures of several threads at the same moment count once."""
+
+    until_s: float = float("-inf")
+    failures: int = 0
+
+    def begin(self, now_s: float) -> None:
+        if now_s >= self.until_s:
+            self.until_s = now_s + paused_s(self.failures, SHARED_PAUSE_S, SHARED_PAUSE_S_MAX)
+            self.failures += 1
 
 
 class WorkQueue(Generic[Key, Value]):
@@ -49,13 +65,13 @@ class WorkQueue(Generic[Key, Value]):
         self._pause_s = pause_s
         self._group_of = group_of
         self._suspected: set[Hashable] = set()
+        self._alone: set[Hashable] = set()
         self._waiting: dict[Key, _Entry[Value]] = {}
         self._processing: dict[Key, _Entry[Value]] = {}
         self._ready: list[tuple[float, int, Key]] = []
         self._last: list[tuple[float, int, Key]] = []
         self._sequence = 0
-        self._failures = 0
-        self._closed_until_s = float("-inf")
+        self._all_pause, self._alone_pause = _SharedPause(), _SharedPause()
         self._probing = False
         self._ended = False
         self._condition = Condition()
@@ -109,8 +125,12 @@ class WorkQueue(Generic[Key, Value]):
     def done(self, key: Key) -> None:
         """Mark the taken value as written; this also ends a shared pause."""
         with self._condition:
-            self._failures, self._probing = 0, False
-            self._suspected.discard(self._group_of(key))
+            self._all_pause.failures, self._probing = 0, False
+            if (group := self._group_of(key)) in self._suspected:
+                self._suspected.discard(group)
+                self._alone_pause = _SharedPause()
+                self._sort_again()
+            self._alone = set(self._suspected)
             del self._processing[key]
             if (entry := self._waiting.get(key)) is not None:
                 self._push(key, entry.due_s)
@@ -122,11 +142,13 @@ class WorkQueue(Generic[Key, Value]):
             self._probing = False
             entry = self._processing.pop(key)
             if shared:
-                self._suspected.add(self._group_of(key))
-                self._close_for_a_while()
+                group = self._group_of(key)
+                alone = group in self._alone
+                self._suspected.add(group)
+                (self._alone_pause if alone else self._all_pause).begin(self._clock())
                 pause_s = paused_s(entry.failures, SHARED_PAUSE_S, SHARED_PAUSE_S_MAX)
             else:
-                self._failures = 0
+                self._all_pause.failures = 0
                 pause_s = paused_s(entry.failures, self._pause_s, OWN_PAUSE_S_MAX)
             entry.failures += 1
             newer = self._waiting.get(key)
@@ -161,13 +183,12 @@ class WorkQueue(Generic[Key, Value]):
             self._ended = True
             self._condition.notify_all()
 
-    def _close_for_a_while(self) -> None:
-        """Begin a shared pause; failures of several threads at the same moment count once."""
-        now_s = self._clock()
-        if now_s >= self._closed_until_s:
-            pause_s = paused_s(self._failures, SHARED_PAUSE_S, SHARED_PAUSE_S_MAX)
-            self._closed_until_s = now_s + pause_s
-            self._failures += 1
+    def _sort_again(self) -> None:
+        """Let keys of groups that are not suspected any more go with all others."""
+        entries, self._last = self._last, []
+        for ready_s, number, key in entries:
+            heap = self._last if self._group_of(key) in self._suspected else self._ready
+            heapq.heappush(heap, (ready_s, number, key))
 
     def _make_due(self, key: Key, entry: _Entry[Value], due_s: float) -> None:
         """Make a value due earlier, unless it pauses after a failure."""
@@ -184,11 +205,17 @@ class WorkQueue(Generic[Key, Value]):
 
     def _until_ready_s(self) -> float | None:
         """Return the seconds until a key is due: 0 is now, `None` is not before the next `put`."""
-        heads = [heap[0][0] for heap in (self._ready, self._last) if heap]
-        if not heads or self._probing:
+        if self._probing:
             return None
-        until_s = max(min(heads), self._closed_until_s)
-        return max(0.0, until_s - self._clock())
+        heads = [self._ready[0][0]] if self._ready else []
+        if self._last and self._suspects_processed() < SUSPECTS_AT_ONCE:
+            heads.append(max(self._last[0][0], self._alone_pause.until_s))
+        if not heads:
+            return None
+        return max(0.0, max(min(heads), self._all_pause.until_s) - self._clock())
+
+    def _suspects_processed(self) -> int:
+        return sum(self._group_of(key) in self._suspected for key in self._processing)
 
     def _pop(self) -> tuple[Key, Value] | None:
         if self._ready and self._ready[0][0] <= self._clock():
@@ -202,7 +229,7 @@ class WorkQueue(Generic[Key, Value]):
         if entry is None or key in self._processing or ready_s < entry.due_s:
             return None  # a key is queued once more whenever its value becomes due at another time
         self._processing[key] = self._waiting.pop(key)
-        self._probing = self._failures > 0
+        self._probing = self._all_pause.failures > 0
         return key, entry.value
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from poolkeeper.kube.objects.work_queue import WorkQueue, paused_s
+from poolkeeper.kube.objects.work_queue import SUSPECTS_AT_ONCE, WorkQueue, paused_s
 
 
 class Clock:
@@ -149,6 +149,55 @@ def test_a_group_that_fails_again_and_again_keeps_no_other_waiting(clock):
                 queue.done(key)
     assert len(written) == 40
     assert len(queue) == 1000
+
+
+@pytest.fixture
+def one_away(clock):
+    """A queue in which one group has failed, and goes on to fail while others are written."""
+    queue = WorkQueue(clock, group_of=lambda key: key[0])
+    for key in (("away", 0), ("other", 0)):
+        queue.put(key, 1)
+        taken(queue)
+        (queue.again(key, shared=True) if key[0] == "away" else queue.done(key))
+        clock.now_s += 1
+    for number in range(9):
+        queue.put(("away", number), 1)
+    return queue
+
+
+def test_a_group_that_fails_alone_pauses_alone(one_away, clock):
+    for number in range(1, 9):
+        for key, _ in taken(one_away):
+            one_away.again(key, shared=True)
+        one_away.put(("other", number), 1)
+        assert taken(one_away) == [(("other", number), 1)], "it waits for no pause"
+        one_away.done(("other", number))
+    tried = 0
+    for _ in range(40):
+        clock.now_s += 0.25
+        for key, _ in taken(one_away):
+            tried += 1
+            one_away.again(key, shared=True)
+    assert 2 <= tried <= 10, "it is not tried each moment"
+
+
+def test_writes_that_hang_leave_threads_to_others(one_away):
+    hanging = [key for key, _ in taken(one_away)]
+    assert [group for group, _ in hanging] == ["away"] * SUSPECTS_AT_ONCE
+    one_away.put(("other", 1), 1)
+    assert taken(one_away) == [(("other", 1), 1)]
+    one_away.done(hanging[0])
+    assert len(taken(one_away)) == 7, "once one is written, all go on"
+
+
+def test_an_outage_after_that_pauses_all(one_away, clock):
+    one_away.put(("other", 1), 1)
+    for key, _ in taken(one_away):
+        one_away.again(key, shared=True)
+    one_away.put(("third", 1), 1)
+    assert taken(one_away) == []
+    clock.now_s += 0.5
+    assert len(taken(one_away)) == 1, "one probes"
 
 
 def test_an_outage_that_ends_is_over_for_all_groups(clock):

@@ -12,6 +12,7 @@ import base64
 import json
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -24,6 +25,8 @@ from control_plane.planes import ControlPlane
 Body = dict[str, Any]
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 PROBE = "webhook-probe"
+HANGS_S = 5
+"""The API server waits for a webhook for so long."""
 PROBED = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
 
 
@@ -87,7 +90,7 @@ class Webhook:
             "admissionReviewVersions": ["v1"],
             "sideEffects": "None",
             "failurePolicy": "Fail",
-            "timeoutSeconds": 5,
+            "timeoutSeconds": HANGS_S,
             "clientConfig": {"url": f"https://{host!s}:{port}/", "caBundle": ca},
             "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self._namespace}},
             "rules": [*self._rules, {**PROBED, "resources": ["serviceaccounts"]}],
@@ -130,8 +133,9 @@ class Webhook:
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
+                with suppress(OSError):  # the API server may have waited long enough
+                    self.end_headers()
+                    self.wfile.write(data)
 
             def log_message(self, format: str, *args: object) -> None:
                 """Nobody reads it."""

@@ -1,5 +1,6 @@
 """What webhooks and policies of others do to our writes is told, and costs no more than it must."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +15,12 @@ from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import Reference, collection
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
 from poolkeeper.kube.objects import finalizers
+from poolkeeper.kube.objects.status_writer import StatusWriter
 from poolkeeper.rebalances.planning.planning_jobs import JobEngine, rebalances
 from poolkeeper.rebalances.planning.request import RebalanceRequest
 from poolkeeper.rebalances.text_store import TextStore
 from rebalanced import Fleet, fleet_of
-from webhooks import PROBE, Denial, Webhook, resource, without_annotations
+from webhooks import HANGS_S, PROBE, Denial, Webhook, resource, without_annotations
 
 OURS = "poolkeeper.dev"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmission"
@@ -93,6 +95,43 @@ def test_a_planning_job_that_webhooks_change_is_made_once(
             assert ("kubectl patch job" in told) is suspended
     finally:
         client.delete(Reference("Rebalance", "", namespace).path)
+
+
+def test_a_webhook_that_hangs_keeps_statuses_of_no_other_namespace_waiting(
+    control_plane, client, namespace
+):
+    other = control_plane.new_namespace()
+    made = {
+        space: [
+            Reference.of(
+                client.create(
+                    collection("Topic", space), manifests.topic(f"t{number}", "fast", space)
+                )
+            )
+            for number in range(12)
+        ]
+        for space in (namespace, other)
+    }
+    writer, rule = StatusWriter(client), resource(OURS, "topics/status")
+    said = {"observedGeneration": 1, "partitions": 1}
+    try:
+        with Webhook(control_plane, namespace, hang, rule) as webhook:
+            for each in made[namespace]:
+                writer.put(each, said, {})
+            until(lambda: writer.failures, "the first has failed")
+            for each in made[other][:6]:
+                before, since_s = writer.writes, time.monotonic()
+                writer.put(each, said, {})
+                until(lambda before=before: writer.writes > before, "it is written")
+                assert time.monotonic() - since_s < HANGS_S / 2
+            assert writer.pending == len(made[namespace])
+            assert len(webhook.calls) < 20
+    finally:
+        writer.close()
+
+
+def hang(request):
+    time.sleep(HANGS_S + 1)
 
 
 @pytest.fixture

@@ -213,7 +213,10 @@ def _patch_approval(access: UserAccess, body: Body, wanted: Body) -> None:
         },
         {"op": "add", "path": "/spec/approval", "value": wanted},
     ]
-    access.api.patch_json(reference.path, operations)
+    stored = access.api.patch_json(reference.path, operations)
+    approved = (stored["spec"].get("approval") or {}).get("plans") or ()
+    if not set(wanted["plans"]) <= set(approved):
+        raise _taken_off(reference, "spec.approval.plans")
 
 
 def _print_lines(
@@ -273,7 +276,17 @@ def _annotate(access: UserAccess, body: Body, text: str) -> None:
         else {"op": "test", "path": "/metadata/annotations", "value": seen}
     )
     operations = [known, {"op": "add", "path": "/metadata/annotations", "value": annotations}]
-    access.api.patch_json(reference.path, operations)
+    stored = access.api.patch_json(reference.path, operations)
+    if (stored["metadata"].get("annotations") or {}).get(REQUEST) != text:
+        raise _taken_off(reference, f"the annotation {REQUEST}")
+
+
+def _taken_off(reference: Reference, what: str) -> Refused:
+    """Return the error for what somebody took off on its way: no operator ever sees it."""
+    return Refused(
+        f"{reference} was stored without {what}: an admission webhook changes it; have that let it"
+        " through (kubectl get mutatingwebhookconfigurations)"
+    )
 
 
 def _answer(

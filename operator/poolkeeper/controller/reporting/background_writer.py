@@ -1,4 +1,4 @@
-"""A thread that writes to the API server for those who must not wait for it; the latest wins."""
+"""Threads that write to the API server for those who must not wait for it; the latest wins."""
 
 import logging
 import time
@@ -50,31 +50,40 @@ class _Failing:
 
 
 class BackgroundWriter(Generic[V]):
-    """Calls `write` with the latest value of each object, in a thread of its own.
+    """Calls `write` with the latest value of each object, in threads of its own.
 
     A write that fails is logged and not repeated: who puts a value puts it again as long as it is
     wanted, and it is written after a pause that doubles. `what` names what is written, for the log.
     A write that is refused is a warning, as a person has to allow it; `hindrance` tells of an
     object. An object is written at once, and again `every_s` later at the earliest. Objects of a
-    namespace where the last write failed come after all others: a webhook of it may take ten
-    seconds for each.
+    namespace where the last write failed come after all others, and have one of several threads: a
+    webhook of it may take ten seconds for each.
     """
 
     def __init__(
-        self, what: str, write: Callable[[Reference, V], object], every_s: float = 0.0
+        self,
+        what: str,
+        write: Callable[[Reference, V], object],
+        every_s: float = 0.0,
+        threads: int = 1,
     ) -> None:
         self._what = what
         self._write = write
         self._every_s = every_s
         self._values: dict[Reference, V] = {}
+        self._writing: set[Reference] = set()
         self._not_before_s: dict[Reference, float] = {}
         self._failing: dict[Reference, _Failing] = {}
         self._failing_groups: set[tuple[str, str]] = set()
         self._ended = False
         self._refused_log = LogRateLimit()
         self._condition = Condition()
-        self._thread = Thread(target=self._work, name=what, daemon=True)
-        self._thread.start()
+        self._threads = [
+            Thread(target=self._work, name=f"{what}-{number}", daemon=True)
+            for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def put(self, reference: Reference, value: V) -> None:
         """Request that the value is written of the object."""
@@ -105,11 +114,12 @@ class BackgroundWriter(Generic[V]):
             self._not_before_s.pop(reference, None)
 
     def close(self) -> None:
-        """Stop the thread; the next leader requests again what is left."""
+        """Stop all threads; the next leader requests again what is left."""
         with self._condition:
             self._ended = True
             self._condition.notify_all()
-        self._thread.join(1)
+        for thread in self._threads:
+            thread.join(1)
 
     def _work(self) -> None:
         while (taken := self._take()) is not None:
@@ -122,6 +132,9 @@ class BackgroundWriter(Generic[V]):
                 self._log_failure(reference, error)
             except Exception:  # a bug in one object's value must not end the thread
                 logger.exception("%s of %s cannot be written", self._what, reference)
+            with self._condition:
+                self._writing.discard(reference)
+                self._condition.notify_all()
 
     def _note(self, reference: Reference, error: PoolkeeperError | None) -> None:
         with self._condition:
@@ -146,7 +159,9 @@ class BackgroundWriter(Generic[V]):
     def _due(self, early: Container[Reference], *, failing: bool) -> Iterator[Reference]:
         """The objects that may be written now, of namespaces that fail or of all others."""
         for each in self._values:
-            if each not in early and (_group_of(each) in self._failing_groups) == failing:
+            if each in early or each in self._writing:
+                continue
+            if (_group_of(each) in self._failing_groups) == failing:
                 yield each
 
     def _take(self) -> tuple[Reference, V] | None:
@@ -156,14 +171,19 @@ class BackgroundWriter(Generic[V]):
                 early = {r: at for r, at in self._not_before_s.items() if at > now_s}
                 self._not_before_s = early
                 due = next(self._due(early, failing=False), None)
-                due = due or next(self._due(early, failing=True), None)
+                if due is None and not self._is_failing_written():
+                    due = next(self._due(early, failing=True), None)
                 if due is not None:
                     if self._every_s:
                         early[due] = now_s + self._every_s
+                    self._writing.add(due)
                     return due, self._values.pop(due)
-                next_s = min((early[each] for each in self._values), default=None)
+                next_s = min((early[each] for each in self._values if each in early), default=None)
                 self._condition.wait(None if next_s is None else next_s - now_s)
             return None
+
+    def _is_failing_written(self) -> bool:
+        return any(_group_of(each) in self._failing_groups for each in self._writing)
 
 
 def _group_of(reference: Reference) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Turns the outcome of a pass into statuses, events and finalizers on the API server.
 
-A report never waits for the API server. Statuses and events have queues of their own. One thread
-adds and removes finalizers. It does not retry a failed write: every report names all the finalizers
+A report never waits for the API server. Statuses and events have queues of their own. Two threads
+add and remove finalizers. They do not retry a failed write: every report names all the finalizers
 that are wanted.
 
 Events report transitions of statuses, and decisions of passes. The status before is the one last
@@ -58,6 +58,7 @@ from poolkeeper.telemetry.metrics import Metrics
 NOT_YET = Outcome(State.WAITING)
 COUNTED_KINDS = (kafka_cluster.KIND, resource_pool.KIND, topic.KIND)
 PLAN_DOCUMENT = "planDocument"
+FINALIZER_THREADS = 2
 
 
 class Reporter:
@@ -362,4 +363,4 @@ def finalizer_writer(api: finalizers.FinalizerApi) -> BackgroundWriter[bool]:
         change = finalizers.add if wanted else finalizers.remove
         change(api, reference)
 
-    return BackgroundWriter("finalizers", write)
+    return BackgroundWriter("finalizers", write, threads=FINALIZER_THREADS)

@@ -70,6 +70,51 @@ def test_a_namespace_that_fails_keeps_no_other_waiting(log: Log) -> None:
     writer.close()
 
 
+def test_writes_that_hang_leave_a_thread_to_others() -> None:
+    hangs, written = Event(), []
+    failing = [Reference("Topic", "away", f"t{number}") for number in range(9)]
+    begun: list[Reference] = []
+
+    def write(reference: Reference, value: int) -> None:
+        begun.append(reference)
+        if reference.namespace == "away":
+            if value:
+                hangs.wait(30)
+            raise Unavailable("away")
+        written.append(reference)
+
+    writer = BackgroundWriter("numbers", write, threads=2)
+    try:
+        writer.put(failing[0], 0)
+        until(lambda: writer._failing_groups, "the namespace fails")
+        for each in failing[1:]:
+            writer.put(each, 1)
+        until(lambda: len(begun) == 2, "one of it hangs")
+        for number in range(3):
+            other = Reference("Topic", "other", f"t{number}")
+            writer.put(other, 1)
+            until(lambda other=other: other in written, "others are written", 10)
+        assert len([each for each in begun if each.namespace == "away"]) == 2
+    finally:
+        hangs.set()
+        writer.close()
+
+
+def test_an_object_is_in_one_hand_at_a_time(log: Log) -> None:
+    writer = BackgroundWriter("numbers", log.write, threads=2)
+    log.open.clear()
+    writer.put(A, 1)
+    until(lambda: not writer._values, "the first is being written")
+    writer.put(A, 2)
+    writer.put(B, 1)
+    until(lambda: writer._writing == {A, B}, "the other is, too")
+    assert writer._values == {A: 2}
+    log.open.set()
+    until(lambda: len(log.entries) == 3, "all are written")
+    assert [value for reference, value in log.values() if reference == A] == [1, 2]
+    writer.close()
+
+
 def test_an_object_is_written_at_once_and_then_not_too_often(log: Log) -> None:
     writer = BackgroundWriter("numbers", log.write, EVERY_S)
     began_s = time.monotonic()

@@ -32,7 +32,7 @@ def _hanging(wait: Wait) -> str:
 def _target_not_live(wait: Wait) -> str:
     them = "it" if len(wait.brokers) == 1 else "them"
     return (
-        f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live, and replicas are to move"
+        f"{few_of(wait.partitions)}: {brokers_are(wait.brokers)} not live, and replicas are to be"
         f" there: start {them} again, or drain {them}"
     )
 

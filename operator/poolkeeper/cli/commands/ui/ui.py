@@ -73,8 +73,14 @@ DEADLINE_S = 10.0
     type=click.Path(dir_okay=False, path_type=Path),
     help="With --kubernetes: holds the token that viewers need, 32 characters or more.",
 )
+@options.output()
 def ui(
-    where: str | None, port: int | None, out: str | None, kubernetes: bool, **given: Any
+    where: str | None,
+    port: int | None,
+    out: str | None,
+    kubernetes: bool,
+    output: str,
+    **given: Any,
 ) -> None:
     """Show clusters in a browser, live: the run, the pools, the plan, the history.
 
@@ -91,13 +97,16 @@ def ui(
     of_pod = {name: given.pop(name) for name in ("namespace", "watched", "listen", "token_file")}
     if kubernetes:
         _refuse(port=port, where=where, **given)
-        _serve_others(of_pod, fleet)
+        _serve_others(of_pod, fleet, output)
         return
     _refuse_without_kubernetes(of_pod)
     address = options.address_of(where, **given)
     site = LivePages(live_pages.all_pages(address), fleet)
     with LiveServer.listening(port or 0, site) as server:
-        printing.emit(server.url)
+        if output == printing.JSON:
+            printing.emit_json({"url": server.url})
+        else:
+            printing.emit(server.url)
         _until_ended(lambda: None)
 
 
@@ -112,7 +121,7 @@ def _until_ended(act: Callable[[], None]) -> None:
                 act()
 
 
-def _serve_others(given: dict[str, Any], fleet: FleetFiles | None) -> None:
+def _serve_others(given: dict[str, Any], fleet: FleetFiles | None, output: str) -> None:
     """Serve what is declared on a Kubernetes; clusters that come or go change the pages."""
     from poolkeeper.cli.commands.ui.kubernetes_clusters import DeclaredOnKubernetes
 
@@ -129,7 +138,11 @@ def _serve_others(given: dict[str, Any], fleet: FleetFiles | None) -> None:
 
         with LiveServer.open_to_others(listen, site(), token) as server:
             host, number = server.address[:2]
-            printing.emit(f"serving on {host}:{number}, with ?token= and what --token-file holds")
+            if output == printing.JSON:
+                printing.emit_json({"host": host, "port": number})
+            else:
+                told = f"serving on {host}:{number}, with ?token= and what --token-file holds"
+                printing.emit(told)
 
             def renew() -> None:
                 nonlocal shown

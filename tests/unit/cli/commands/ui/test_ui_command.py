@@ -1,10 +1,16 @@
-"""Options of `poolkeeper ui` that contradict each other, and tokens that could be guessed."""
+"""Options of `poolkeeper ui`: those that contradict each other, and tokens that can be guessed."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from poolkeeper.cli.main import main
+from unit.cli.small_cluster import CLUSTER
 
 GOOD = "0123456789abcdef0123456789abcdef"
 
@@ -55,3 +61,24 @@ def test_a_token_that_could_be_guessed_or_sent_wrong_is_refused(
     found = capsys.readouterr().err
     assert said in found
     assert str(file) in found
+
+
+@pytest.mark.slow
+def test_the_address_is_one_document_for_a_program(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    with subprocess.Popen(
+        (sys.executable, "-m", "poolkeeper", "ui", "-f", str(tmp_path), "--output", "json"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as process:
+        try:
+            assert process.stdout is not None
+            lines = [process.stdout.readline() for _ in range(3)]
+            os.kill(process.pid, signal.SIGINT)
+            rest, told = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert json.loads("".join((*lines, rest)))["url"].startswith("http://127.0.0.1:")
+    assert (process.returncode, told) == (130, "\ninterrupted\n")

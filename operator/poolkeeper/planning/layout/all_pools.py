@@ -26,6 +26,9 @@ from poolkeeper.planning.problem.partitions import Lists
 from poolkeeper.planning.problem.pool_membership import TopicHome, TopicRole
 from poolkeeper.planning.problem.pool_problem import StuckLoad, pool_problem
 
+_TRIED_AGAIN_MAX = 20
+"""Topics for each of which a crowded pool is laid out once more."""
+
 
 @frozen
 class LayoutInput:
@@ -175,8 +178,12 @@ def _leave_out_new(
     stuck_load: StuckLoad | None,
     layout: Layout,
 ) -> tuple[Lists, Layout, list[str]]:
-    """Leave new partitions out, the last topics first, until they cost no capacity."""
-    new = _growing_topics(given, pool, lists)
+    """Leave new partitions out, the last topics first, until they cost no capacity.
+
+    Some of those that fit beside the others come back, the first topics first: what crowded the
+    pool may be one of them alone. Others wait for a later plan.
+    """
+    new, all_new = _growing_topics(given, pool, lists), lists.changed
     without = lists.with_changed({name: lists[name][:found] for name, found in new.items()})
     modest = _lay_out_pool(given, pool, without, hold, stuck_load)
     names = sorted(new)
@@ -185,6 +192,12 @@ def _leave_out_new(
         left_out.append(names.pop())
         lists = lists.with_changed({left_out[-1]: without[left_out[-1]]})
         layout = _lay_out_pool(given, pool, lists, hold, stuck_load) if names else modest
+    for name in left_out[-2::-1][:_TRIED_AGAIN_MAX]:  # with the last one it was too much
+        more = lists.with_changed({name: all_new[name]})
+        tried = _lay_out_pool(given, pool, more, hold, stuck_load)
+        if tried.excess <= modest.excess:
+            lists, layout = more, tried
+            left_out.remove(name)
     return lists, layout, left_out
 
 

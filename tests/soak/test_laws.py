@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from poolkeeper.model.specs import Strategy
 from unit.fleet.schedule import test_schedule_laws as schedules
 from unit.fleet.stages import test_plan_parts as units
 from unit.kube.leadership import test_leader_elector as electors
@@ -32,11 +33,13 @@ Law = Callable[..., None]
 Strategies = tuple[st.SearchStrategy[Any], ...]
 
 DICE = st.randoms(use_true_random=False)
+OWN_PLACEMENT = instances(strategies=(Strategy.BALANCED, Strategy.MANUAL))
+"""Kafka's may lead on demoted brokers, which the next plan changes."""
 WORKS = (schedules.fleets(), schedules.BUDGETS)
 
 LAWS: tuple[tuple[Law, int, Strategies], ...] = (
     (plans.test_every_plan_passes_the_independent_audit, 3000, (instances(),)),
-    (plans.test_a_plan_for_the_outcome_of_a_plan_has_no_moves, 3000, (instances(),)),
+    (plans.test_a_plan_for_the_outcome_of_a_plan_has_no_moves, 3000, (OWN_PLACEMENT,)),
     (plans.test_the_order_of_the_input_does_not_matter, 1000, (instances(), DICE)),
     (plans.test_a_plan_never_moves_less_than_its_lower_bound, 2000, (instances(),)),
     (changes.test_changes_say_what_whole_states_say, 3000, (st.data(),)),

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from threading import Event, Thread
 
 import pytest
@@ -210,13 +210,29 @@ def read_alone(sandbox: Sandbox, topic: str, count: int) -> set[tuple[int, bytes
 
 
 def read_in_a_group(sandbox: Sandbox, topic: str, count: int) -> set[tuple[int, bytes]]:
-    """Subscribe as the one member of a group, and commit what was read."""
-    return drained(member(sandbox, topic), count)
+    """Subscribe as the one member of a group, and commit what was read; see `consuming`."""
+    found: set[tuple[int, bytes]] = set()
+
+    def enough() -> bool:
+        found.clear()
+        with closing(member(sandbox, topic)) as consumer:
+            until_s = time.monotonic() + MEMBER_S
+            while len(found) < count and time.monotonic() < until_s:
+                found.update(polled(consumer))
+            if len(found) >= count:
+                consumer.commit()
+        return len(found) >= count
+
+    until(enough, f"{count} records")
+    return found
 
 
 def member(sandbox: Sandbox, topic: str) -> KafkaConsumer:
+    # A broker may not know yet of a topic just made: asked once in five minutes, as is the default,
+    # it would leave the member without partitions for as long.
     return KafkaConsumer(
         topic,
+        metadata_max_age_ms=1000,
         bootstrap_servers=sandbox.bootstrap.split(","),
         group_id=f"readers-of-{topic}",
         auto_offset_reset="earliest",
@@ -228,12 +244,15 @@ def drained(consumer: KafkaConsumer, count: int) -> set[tuple[int, bytes]]:
     found: set[tuple[int, bytes]] = set()
 
     def enough() -> bool:
-        for records in consumer.poll(timeout_ms=500).values():
-            found.update((record.partition, record.value) for record in records)
+        found.update(polled(consumer))
         return len(found) >= count
 
-    until(enough, f"{count} records")
-    if consumer.config["group_id"]:
-        consumer.commit()
-    consumer.close()
+    with closing(consumer):  # threads of one that is left open draw random numbers, as laws may not
+        until(enough, f"{count} records")
     return found
+
+
+def polled(consumer: KafkaConsumer) -> Iterator[tuple[int, bytes]]:
+    for records in consumer.poll(timeout_ms=500).values():
+        for record in records:
+            yield record.partition, record.value

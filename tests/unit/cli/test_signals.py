@@ -83,13 +83,16 @@ SLOW_END = "import atexit, time; atexit.register(lambda: (print('ends', flush=Tr
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_comes_when_the_command_has_ended_changes_no_exit_code(number: int) -> None:
-    ends = SLOW_END.format("time.sleep(2)")
+    ends = SLOW_END.format("__import__('sys').stdin.read()")
     words = [sys.executable, "-c", HEED + ends + MAIN, "version"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as command:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as command:
         try:
+            assert command.stdin is not None
             assert command.stdout is not None
             assert any(line == "ends\n" for line in command.stdout)
             command.send_signal(number)
+            command.stdin.close()
             assert command.wait(ENDS_S) == 0
         finally:
             command.kill()

@@ -141,6 +141,7 @@ def test_what_is_forgotten_is_not_written(log: Log) -> None:
     writer.close()
 
 
+@pytest.mark.slow
 def test_what_fails_is_written_again_after_a_pause_that_doubles(log: Log) -> None:
     writer = BackgroundWriter("numbers", log.write)
 

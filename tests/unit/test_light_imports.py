@@ -20,6 +20,8 @@ CLIENTS = ("kafka", "kazoo", "prometheus_client", "kubernetes", "kopf")
 """Of live clusters and of the operator: half of a small plan's time would be their import."""
 EXPLAINERS = ("jsonschema", "rich", "numpy.ma", "statistics")
 """Of errors and of terminals, and what they bring: a fifth of a small plan's time."""
+OF_RUNS = ("poolkeeper.reconcile.context", "poolkeeper.reconcile.pass_memory")
+"""What a run needs, and brings 20 modules: a plan needs it where a broker is dead."""
 MANIFESTS = """
 apiVersion: poolkeeper.dev/v1alpha1
 kind: KafkaCluster
@@ -71,8 +73,8 @@ def test_it_starts_and_plans_snapshots_without_what_these_do_not_need(tmp_path: 
     (tmp_path / "cluster.json").write_text(json.dumps(SNAPSHOT))
     words = ("plan", "-f", str(tmp_path / "all.yaml"))
     words += ("--snapshot", str(tmp_path / "cluster.json"))
-    code = PLANS.format(absent=(*CLIENTS, *EXPLAINERS, *ABSENT), words=words)
-    code += OPERATES.format(clients=(*CLIENTS, *EXPLAINERS), needed=", ".join(NEEDED))
+    code = PLANS.format(absent=(*CLIENTS, *EXPLAINERS, *OF_RUNS, *ABSENT), words=words)
+    code += OPERATES.format(clients=(*CLIENTS, *EXPLAINERS, *OF_RUNS), needed=", ".join(NEEDED))
     usual = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     done = subprocess.run([sys.executable, "-c", code], env=usual, capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -1,12 +1,12 @@
 """Whether a run of a plan begins now, and which of its moves it would leave where they are."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.runs import UnreadableConfig
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, in_order
-from poolkeeper.model.plans import Plan
+from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.specs import ThrottleMode
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.gates import gates
@@ -22,6 +22,9 @@ from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited, 
 from poolkeeper.reconcile.authority import Authority
 from poolkeeper.reconcile.decide import held_moves, unloadable_configs
 from poolkeeper.reconcile.decide.decisions import WAITS_MAX, BeginRun, DoNothing
+
+_TRIED_FIRST = 64
+"""Moves that are looked at before all others are: of most plans one of these may go on."""
 
 
 def decide_begin(
@@ -54,14 +57,25 @@ def waits_of_held(
     a person, or for a broker that may be dead for days. What brokers are about to tell of their
     logs comes soon. `cluster` has what they told so far; `gone`: the brokers that count as gone.
     """
-    moves, progress = plan.moves, classify(plan.moves, cluster)
+    waits: list[Wait] = []
+    for part in (slice(_TRIED_FIRST), slice(_TRIED_FIRST, None)):
+        for found in _waits_of_moves(plan.moves[part], desired, cluster, gone):
+            if all(wait.reason is WaitReason.LOGS_NOT_TOLD for wait in found):
+                return ()
+            waits += found
+    return in_order(waits)[:WAITS_MAX]
+
+
+def _waits_of_moves(
+    moves: Sequence[Move], desired: Desired, cluster: Cluster, gone: Collection[int]
+) -> Iterator[tuple[Wait, ...]]:
+    """Return what each of these moves waits for that is left."""
+    progress = classify(moves, cluster)
     places = tuple(p.at if p.state in OPEN_STATES else None for p in progress)
     held = held_moves.held_by_targets(moves, progress, places, cluster, desired, gone)
     held.update({m: (wait,) for m, wait in gates.blocks(moves, progress, cluster).items()})
     idle = {*ENDED_STATES, MoveState.UNREADABLE}
-    left = [held.get(m, ()) for m, p in enumerate(progress) if p.state not in idle]
-    lasts = [any(wait.reason is not WaitReason.LOGS_NOT_TOLD for wait in waits) for waits in left]
-    return in_order(wait for waits in left for wait in waits)[:WAITS_MAX] if all(lasts) else ()
+    return (held.get(m, ()) for m, p in enumerate(progress) if p.state not in idle)
 
 
 def waits_before_run(

@@ -1,7 +1,7 @@
 """`poolkeeper plan`, and the making of a plan for `apply` as well."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -35,6 +35,8 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import left_alone, left_undone, printing
 from poolkeeper.jsontext import indented
+from poolkeeper.model.columns.move_columns import columns_of_moves
+from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
@@ -50,7 +52,7 @@ from poolkeeper.planning.planner import PlanOptions, make_plan
 from poolkeeper.planning.run_state.gates import disks, gates, stray_logs
 from poolkeeper.reconcile import adoption
 from poolkeeper.reconcile.authority import authority_of
-from poolkeeper.reconcile.decide import approval, begin, cool_down, hand_over
+from poolkeeper.reconcile.decide import approval, cool_down, hand_over
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.report import predicted
 from poolkeeper.text import named
@@ -310,9 +312,19 @@ def stage_waits(made: Plan, desired: Desired, seen: Observation) -> tuple[Wait, 
     """
     at_no_time = gates.waits_before_stages(desired, seen.cluster, now_ms()) if made.moves else ()
     endangered = stray_logs.endangered_by_plan(made.moves, made.steps, seen.cluster, desired)
-    held = begin.waits_of_held(made, desired, seen.cluster, seen.gone)
-    dead = (wait for wait in held if wait.reason is WaitReason.TARGET_NOT_LIVE)
-    return (*at_no_time, *endangered, *dead)
+    return (*at_no_time, *endangered, *_waits_for_dead(made, desired, seen))
+
+
+def _waits_for_dead(made: Plan, desired: Desired, seen: Observation) -> Iterator[Wait]:
+    """Yield what all moves wait for, of brokers that are not live."""
+    named = distinct(columns_of_moves(made.moves).lists.ids)
+    if set(seen.cluster.brokers).issuperset(named.tolist()):
+        return
+    from poolkeeper.reconcile.decide import begin  # brings all of a run, and few plans need it
+
+    for wait in begin.waits_of_held(made, desired, seen.cluster, seen.gone):
+        if wait.reason is WaitReason.TARGET_NOT_LIVE:
+            yield wait
 
 
 def _brokers(words: Sequence[str]) -> dict[int, str | None]:

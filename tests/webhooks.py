@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from types import TracebackType
 from typing import Any, Self
 
 from conditions import until
@@ -71,12 +70,7 @@ class Webhook:
         until(self._is_called, "the API server calls the webhook")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._plane.request("DELETE", f"{WEBHOOKS}/{self._name}")
         until(lambda: not self._is_called(), "the API server calls the webhook no more")
         self._server.shutdown()

@@ -142,7 +142,8 @@ def test_views_of_a_folder_that_would_be_a_pattern_are_refused(name, fleet: Path
         ),
         pytest.param(
             [*RUN, "--history", "99999999h"],
-            "--history: '99999999h' is out of range (expected at most 999999h)",
+            "--history: '99999999h' is out of range (expected at most 999999h, 999999m and"
+            " 99999999s)",
             id="history-of-ten-thousand-years",
         ),
         pytest.param(

@@ -1,11 +1,6 @@
-"""A migration to KRaft that begins while Poolkeeper works: nothing of Kafka's is written any more.
-
-The KRaft controller claims the cluster as Kafka's does: in one transaction it raises the epoch and
-puts its own `/controller`, which no session holds, in place of the broker's.
-"""
+"""A migration to KRaft begins while Poolkeeper works: nothing of Kafka's is written any more."""
 
 import dataclasses
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -19,7 +14,6 @@ from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Remedies
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
-from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
 from poolkeeper.zk.client.operations import Create
 from poolkeeper.zk.journal import journal
 from poolkeeper.zk.journal.runs import encode_stop
@@ -27,10 +21,9 @@ from poolkeeper.zk.znodes import ROOT
 from simulation.executors import Executor, converged
 from simulation.guarded import WANTED, Guarded
 from simulation.invariants import Trail
+from simulation.kraft import KRAFT, claim, revert
 
 RUN, STOP = "/poolkeeper/run", "/poolkeeper/run/stop"
-KRAFT = {"version": 2, "brokerid": 3000, "timestamp": "1", "kraftControllerEpoch": 4}
-CLAIMED = {"kraft_controller_id": 3000, "kraft_controller_epoch": 4, "version": 0}
 REMEDIES = Remedies(remove_stale_requests=True, allow_controller_failover=True)
 ALLOWED = dataclasses.replace(
     WANTED,
@@ -50,20 +43,10 @@ class Migrating(Guarded):
     claimed_zxid = 0
 
     def claim(self) -> None:
-        self.claimed_zxid = self.server.log[-1].zxid
-        self.client.commit(
-            [
-                WriteNode("/controller_epoch", str(self.epoch() + 1).encode()),
-                DeleteNode("/controller"),
-                CreateNode("/controller", json.dumps(KRAFT).encode()),
-                CreateNode("/migration", json.dumps(CLAIMED).encode()),
-            ]
-        )
+        self.claimed_zxid = claim(self)
 
     def revert(self) -> None:
-        """As Kafka's documentation has people do it; a broker is elected."""
-        self.delete("/migration")
-        self.delete("/controller")
+        revert(self)
         self.settle()
 
     def written(self) -> Iterator[str]:

@@ -6,12 +6,11 @@ from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS
 from poolkeeper.sandbox.simulation import BrokerSpec
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, Situation
-
-CONTROLLER = "/controller"
+from simulation.kraft import CONTROLLER, MIGRATION
 
 
 def change_controller(s: Situation) -> bool:
-    if not s.cluster.exists(CONTROLLER) or s.cluster.exists("/migration"):
+    if not s.cluster.exists(CONTROLLER) or s.cluster.exists(MIGRATION):
         return False
     s.cluster.delete(CONTROLLER)
     return True

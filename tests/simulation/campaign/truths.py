@@ -18,6 +18,7 @@ from simulation.campaign.damage import DAMAGE
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import DISK_BYTES, RESTART_LOCK, Situation
 from simulation.campaign.tools import NOBODY
+from simulation.kraft import MIGRATION
 
 Truth = Callable[[Situation, Wait], bool]
 
@@ -277,7 +278,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.THROTTLES_UNWRITABLE: lambda s, _: s.has(*DAMAGE),
     WaitReason.THROTTLES_YIELDED: lambda s, w: throttled_by(w) <= s.foreign_throttles,
     WaitReason.RESTART_LOCKED: lambda s, _: s.cluster.exists(RESTART_LOCK),
-    WaitReason.KRAFT_MIGRATION: lambda s, _: s.cluster.exists("/migration"),
+    WaitReason.KRAFT_MIGRATION: lambda s, _: s.cluster.exists(MIGRATION),
     WaitReason.NO_CONTROLLER: lambda s, _: not s.cluster.exists("/controller"),
     WaitReason.ISR_OUTSIDE_REPLICAS: _disagree,
     WaitReason.UNDER_REPLICATED: _out_of_sync,

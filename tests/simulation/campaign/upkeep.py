@@ -1,21 +1,16 @@
 """What happens to all brokers: power fails, they are upgraded, restarted under a lock, migrated."""
 
-import json
-
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS
 from poolkeeper.sandbox.simulation.profiles import Era, Profile
-from poolkeeper.sandbox.simulation.zookeeper.session import CreateNode, DeleteNode, WriteNode
+from simulation import kraft
 from simulation.campaign import machines
 from simulation.campaign.kinds import Trouble
 from simulation.campaign.situation import RELEASES, RESTART_LOCK, Situation
+from simulation.kraft import CONTROLLER
 
 LATER_RELEASE = "2.6.3"
 """The last without topic ids: an earlier controller in between would take them from topics."""
 WITH_MIGRATION = "3.9.2"
-MIGRATION = "/migration"
-CONTROLLER = "/controller"
-KRAFT = {"version": 2, "brokerid": 3000, "timestamp": "1", "kraftControllerEpoch": 4}
-CLAIM = {"kraft_controller_id": 3000, "kraft_controller_epoch": 4, "version": 0}
 
 
 def power_fails(s: Situation) -> bool:
@@ -57,20 +52,11 @@ def migration_begins(s: Situation) -> bool:
     cluster = s.cluster
     if cluster.simulation.spec.kafka != WITH_MIGRATION or not cluster.exists(CONTROLLER):
         return False
-    begin = cluster.server.log[-1].zxid
-    cluster.client.commit(
-        [
-            WriteNode("/controller_epoch", str(cluster.epoch() + 1).encode()),
-            DeleteNode(CONTROLLER),
-            CreateNode(CONTROLLER, json.dumps(KRAFT).encode()),
-            CreateNode(MIGRATION, json.dumps(CLAIM).encode()),
-        ]
-    )
+    begin = kraft.claim(cluster)
 
     def revert() -> None:
         s.claims.append((begin, cluster.server.log[-1].zxid))
-        cluster.delete(MIGRATION)
-        cluster.delete(CONTROLLER)
+        kraft.revert(cluster)
 
     s.later(s.dice.uniform(8_000, 25_000), revert)
     return True

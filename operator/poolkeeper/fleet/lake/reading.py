@@ -9,7 +9,8 @@ values that no run writes, is another file under its name, and is damaged.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -78,19 +79,23 @@ class Reader:
     def _of_file(
         self, stored: TableFile, cluster: str, table: TableSchema, names: Sequence[str]
     ) -> list[pa.Table]:
-        path = stored.path
         try:
-            try:
-                return self._parts(self._file(stored), path, cluster, table, names)
-            except NOT_THERE:
-                raise
-            except OSError:
-                if local_path(self.root) is not None:
-                    raise
-                # Arrow says it of a file that is damaged and of a store that did not answer.
-                return self._parts(self._fetched(stored), path, cluster, table, names)
+            return self._read(stored, cluster, table, names)
         except (OSError, ValueError, pa.ArrowException, Refused) as failed:
-            raise DamagedFile(path, first_line(failed)) from failed
+            raise DamagedFile(stored.path, first_line(failed)) from failed
+
+    def _read(
+        self, stored: TableFile, cluster: str, table: TableSchema, names: Sequence[str]
+    ) -> list[pa.Table]:
+        try:
+            return self._parts(self._file(stored), stored.path, cluster, table, names)
+        except NOT_THERE:
+            raise
+        except OSError:
+            if local_path(self.root) is not None:
+                raise
+            # Arrow says it of a file that is damaged and of a store that did not answer.
+            return self._parts(self._fetched(stored), stored.path, cluster, table, names)
 
     def _parts(
         self, file: Any, path: str, cluster: str, table: TableSchema, names: Sequence[str]
@@ -115,20 +120,11 @@ class Reader:
     def _fetched(self, stored: TableFile) -> Any:
         """The file, all of whose bytes are there; raises `Unavailable` where they do not come."""
         files, base = open_filesystem(self.root, self.storage)
-        try:
-            with open_file(files, f"{base}/{stored.path}") as opened:
-                body = opened.read()
-        except NOT_THERE:
-            raise
-        except OSError as failed:
-            raise self._unavailable(stored, failed) from failed
+        with self._answered(stored), open_file(files, f"{base}/{stored.path}") as opened:
+            body = opened.read()
         whole = pq.ParquetFile(pa.BufferReader(body), page_checksum_verification=True)
         self._open[stored.path] = whole
         return whole
-
-    def _unavailable(self, stored: TableFile, failed: OSError) -> Unavailable:
-        said = first_line(failed)
-        return Unavailable(f"{self.root}/{stored.path}: cannot be read: {said}")
 
     def _file(self, stored: TableFile) -> Any:
         path = stored.path
@@ -136,16 +132,23 @@ class Reader:
             files, base = open_filesystem(self.root, self.storage)
             if len(self._open) >= 16:
                 self._open.pop(next(iter(self._open))).close()
-            try:
+            with self._answered(stored):
                 opened = open_file(files, f"{base}/{path}")
-            except NOT_THERE:
-                raise
-            except OSError as failed:  # no rights, or no answer: nothing is wrong with the file
-                raise self._unavailable(stored, failed) from failed
             if (length := opened.size()) != stored.bytes:
                 raise Refused(f"it has {length} bytes (expected {stored.bytes})")
             self._open[path] = pq.ParquetFile(opened, page_checksum_verification=True)
         return self._open[path]
+
+    @contextmanager
+    def _answered(self, stored: TableFile) -> Iterator[None]:
+        """Raise `Unavailable` where the store gives no rights or no answer, for a file it has."""
+        try:
+            yield
+        except NOT_THERE:
+            raise
+        except OSError as failed:
+            said = first_line(failed)
+            raise Unavailable(f"{self.root}/{stored.path}: cannot be read: {said}") from failed
 
     def _group(
         self, file: Any, path: str, group: int, columns: tuple[str, ...], *, shared: bool

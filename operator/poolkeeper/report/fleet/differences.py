@@ -29,7 +29,8 @@ def _difference(
         return None
     nothing = ClusterDay(name, 0, 0)
     if before is None or now is None:
-        if (before or now or nothing).partitions is None:
+        only = before if now is None else now
+        if only is not None and only.partitions is None:
             return None
         presence = Presence.CAME if before is None else Presence.WENT
         return ClusterDifference(name, presence, before or nothing, now or nothing)

@@ -43,7 +43,9 @@ def duration_s(value: str) -> int:
     """The seconds of a duration: 5400 for "1h30m"; raises `Refused` with the reason."""
     match = _DURATION.fullmatch(value)
     if match is None and _TOO_LONG.fullmatch(value):
-        raise Refused(f"{value!r} is out of range (expected at most 999999h)")
+        raise Refused(
+            f"{value!r} is out of range (expected at most 999999h, 999999m and 99999999s)"
+        )
     if not value or match is None:
         raise Refused(f"{value!r} is not a duration (expected such as 45s, 30m or 1h30m)")
     hours, minutes, seconds = (int(part or 0) for part in match.groups())

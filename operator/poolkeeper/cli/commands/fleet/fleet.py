@@ -209,9 +209,9 @@ def snapshot(work: _FleetCommand, folders: tuple[Path, ...], **reading: Any) -> 
 @_working
 def features(work: _FleetCommand, **loading: Any) -> int:
     """Make load features: percentiles, growth and days to full, from the history of loads."""
-    loads = steps.load_history(**loading)
+    made_of = steps.feature_options(**loading)
     with work.begin() as begun:
-        made = steps.features(begun, work.latest(begun.lake), loads)
+        made = steps.features(begun, work.latest(begun.lake), made_of)
     return outcomes.print_outcomes(work.output, [made])
 
 
@@ -244,7 +244,7 @@ def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> int:
     """
     shown = waves.report_options(given.pop("until"), given.pop("pages"))
     loading = {name: given.pop(name) for name in ("samples", "history", "step", "coverage")}
-    loads = steps.load_history(**loading)
+    made_of = steps.feature_options(**loading)
     wanted = {each.name: given.pop(each.name) for each in fields(waves.BudgetOptions)}
     allowed = waves.fleet_budget(waves.BudgetOptions(**wanted))
     declared = steps.load_manifests(folders)
@@ -252,7 +252,7 @@ def run(work: _FleetCommand, folders: tuple[Path, ...], **given: Any) -> int:
     with work.begin(folders) as begun:
         read = steps.snapshot(begun, work.day, declared, options)
         day = read[-1].day
-        loaded = steps.features(begun, day, loads)
+        loaded = steps.features(begun, day, made_of)
         planned = steps.plan(begun, day, declared.refused)
         waves.warn_of_sites(begun.lake, day, allowed.sites)
         more = [

@@ -271,17 +271,17 @@ class _Tasks:
 
 
 @frozen
-class LoadHistory:
-    """From where load history is read, and how it is cut."""
+class FeatureOptions:
+    """What features are made of: where samples lie, if anywhere, and how history is cut."""
 
     samples: str
-    options: "HistoryOptions"
+    history: "HistoryOptions"
 
 
-def load_history(
+def feature_options(
     samples: str | None, history: str, step: str | None, coverage: float
-) -> LoadHistory:
-    """What the options of load history ask for; raises `Refused` where they are wrong."""
+) -> FeatureOptions:
+    """The options of `fleet features`; raises `Refused` where they are wrong."""
     if samples is not None:
         require_folder(samples)
     window_s = _duration_s("--history", history)
@@ -290,17 +290,17 @@ def load_history(
         raise Refused(
             f"--step {step}: is longer than the history of {history} (expected a part of it)"
         )
-    options = snapshot_files.fleet("stages.features.load_features").HistoryOptions(
+    cut = snapshot_files.fleet("stages.features.load_features").HistoryOptions(
         window_s=window_s, step_s=step_s, coverage_min=coverage
     )
-    return LoadHistory(samples or "", options)
+    return FeatureOptions(samples or "", cut)
 
 
-def features(work: FleetWork, day: str, loads: LoadHistory) -> "FleetOutcome":
+def features(work: FleetWork, day: str, options: FeatureOptions) -> "FleetOutcome":
     """Make the features of every cluster that was read that day."""
     _clusters(work.lake, day)
     outcome: FleetOutcome = snapshot_files.fleet("stages.pipeline").features(
-        work.engine, work.lake, day, loads.options, loads.samples, again=work.again
+        work.engine, work.lake, day, options.history, options.samples, again=work.again
     )
     return outcome
 

@@ -1,5 +1,6 @@
 """Runs over one lake at once: what each of them publishes counts, whoever comes between."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -152,7 +153,11 @@ def test_a_cluster_that_is_forgotten_while_a_run_publishes(moment: str, lake: La
     assert runs_of(lake) == {"a": first.id, "b": second.id}
 
 
-def test_others_that_publish_again_and_again_are_told(lake: Lake) -> None:
+def test_others_that_publish_again_and_again_are_told(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = itertools.count()  # at random, one of a thousand names would be that of another
+    monkeypatch.setattr(versions.secrets, "randbelow", lambda bound: next(steps) % bound)
     run = begun(lake)
 
     def publish(number: int) -> Act:

@@ -54,6 +54,7 @@ from poolkeeper.planning.problem.partitions import (
 )
 from poolkeeper.planning.problem.pool_membership import (
     PlanScope,
+    TopicHome,
     TopicRole,
     managed_home,
     plan_scope,
@@ -135,56 +136,27 @@ def proposal(
     options: PlanOptions = _AS_ALWAYS,
 ) -> Proposal:
     """What brings the cluster to what is declared; arguments as for `make_plan`."""
-    table = options.table or table_of(cluster)
-    refuse_long_lists(table)
-    scope = plan_scope(desired, cluster, records, prune=options.prune, odd=table.odd)
-    brokers = index_brokers(cluster, desired, records, gone, table.replicas.ids)
-    usable = _usable_brokers(desired, scope, brokers)
-    observed = _lists_as_found(cluster, table, brokers)
-    configs = ConfigRules.of(desired, cluster)
-    scope = _without_unloadable(scope, cluster, configs)
-    unseen = unseen_brokers(desired, cluster, records)
-    scope = keep_strays(scope, cluster, desired, unseen)
-    manual, unassignable = manual_changes(scope, cluster, usable, observed)
-    lists = _with_manual(observed, manual)
-    counts = new_partitions.PlacementCounts(
-        usable,
-        _replica_counts(scope, lists),
-        QuotaUsage.of(desired, scope, cluster, usable),
-        configs,
-    )
-    created, refused = new_partitions.creations(scope, counts)
-    added, not_added = new_partitions.additions(scope, cluster, counts)
-    lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
-    homes = {s.topic: managed_home(s) for s in scope.to_create if s.topic in lists}
-    evened = without_goals(desired, scope.uncounted) if scope.uncounted else desired
-    given = LayoutInput(evened, usable, {**scope.homes, **homes}, options.lay_out)
-    layouts = lay_out_all(given, lists, added, {change.topic for change in manual})
-    moves = _moves(desired, cluster, table, [*manual, *layouts.changes], layouts.layouts)
+    given = _given(desired, cluster, records, gone, options)
+    placed = _placed(desired, cluster, given, options.lay_out)
+    scope, moves, layouts = given.scope, placed.moves, placed.layouts
     moving = frozenset(zip(moves.columns.names, moves.columns.partition.tolist(), strict=True))
-    held = _replicas_after(scope, layouts)
-    if moves:
-        refused = tuple(new_partitions.awaiting_room(scope, counts.after_moves(held), refused))
     copied, not_copied = moves_between_log_dirs(
-        scope.pools, cluster, given.homes, moving, balance=desired.cluster.balancing.enabled
+        scope.pools, cluster, placed.homes, moving, balance=desired.cluster.balancing.enabled
     )
-    configured, not_configured = topic_steps.configs(scope, cluster, records, configs)
+    configured, not_configured = topic_steps.configs(scope, cluster, records, given.configs)
     deleted, not_deleted = topic_steps.deletions(scope, cluster)
     steps: tuple[Step, ...] = (
-        *_with_lists(created, layouts),
-        *_with_lists(added, layouts),
+        *placed.steps,
         *configured,
         *copied,
-        *topic_steps.elections(scope, cluster, table, moving),
+        *topic_steps.elections(scope, cluster, given.table, moving),
         *deleted,
     )
     problems = {
         *scope.problems,
-        *unassignable,
-        *refused,
-        *not_added,
+        *placed.problems,
         *topic_steps.postponed_partitions(
-            given.homes, cluster, layouts.crowded_out, layouts.deferred, layouts.unfinished
+            placed.homes, cluster, layouts.crowded_out, layouts.deferred, layouts.unfinished
         ),
         *not_configured,
         *not_deleted,
@@ -192,14 +164,93 @@ def proposal(
         *awaited_replicas.postponed_configs(
             {n: home.spec for n, home in scope.homes.items()}, cluster
         ),
-        *sources.problems(cluster, given.homes, gone),
-        *quota_problems(counts.quotas, held),
-        *_brokers_never_seen(cluster, unseen, gone),
+        *sources.problems(cluster, placed.homes, gone),
+        *_brokers_never_seen(cluster, given.unseen, gone),
         *_problems_of_cluster(desired, cluster, records, moves, steps),
     }
     told = {p.topic for p in problems if is_left_undone(p.reason)}.union(scope.to_delete)
     problems.update(drained_brokers.problems(desired, cluster, scope.homes, told))
     return Proposal(moves, steps, layouts.layouts, frozenset(problems))
+
+
+@frozen
+class _Given:
+    """What is decided before any replica is placed.
+
+    `usable`: by pool, the brokers that may be given replicas. `lists`: the replicas as found.
+    `unseen`: by pool, its brokers that the cluster has never had.
+    """
+
+    table: PartitionTable
+    scope: PlanScope
+    usable: Mapping[str, EligibleBrokers]
+    lists: Lists
+    configs: ConfigRules
+    unseen: Mapping[str, tuple[int, ...]]
+
+
+def _given(
+    desired: Desired,
+    cluster: Cluster,
+    records: Records,
+    gone: frozenset[int],
+    options: PlanOptions,
+) -> _Given:
+    table = options.table or table_of(cluster)
+    refuse_long_lists(table)
+    scope = plan_scope(desired, cluster, records, prune=options.prune, odd=table.odd)
+    brokers = index_brokers(cluster, desired, records, gone, table.replicas.ids)
+    usable = _usable_brokers(desired, scope, brokers)
+    lists = _lists_as_found(cluster, table, brokers)
+    configs = ConfigRules.of(desired, cluster)
+    scope = _without_unloadable(scope, cluster, configs)
+    unseen = unseen_brokers(desired, cluster, records)
+    scope = keep_strays(scope, cluster, desired, unseen)
+    return _Given(table, scope, usable, lists, configs, unseen)
+
+
+@frozen
+class _Placed:
+    """Where all replicas shall be.
+
+    `steps`: the topics and partitions that are created. `homes`: of all topics, new ones included.
+    """
+
+    steps: tuple[CreateTopic | AddPartitions, ...]
+    moves: ColumnMoves
+    layouts: PoolLayouts
+    homes: Mapping[str, TopicHome]
+    problems: tuple[PlanProblem, ...]
+
+
+def _placed(desired: Desired, cluster: Cluster, given: _Given, lay_out: LayOut) -> _Placed:
+    scope, usable = given.scope, given.usable
+    manual, unassignable = manual_changes(scope, cluster, usable, given.lists)
+    lists = _with_manual(given.lists, manual)
+    counts = new_partitions.PlacementCounts(
+        usable,
+        _replica_counts(scope, lists),
+        QuotaUsage.of(desired, scope, cluster, usable),
+        given.configs,
+    )
+    created, refused = new_partitions.creations(scope, counts)
+    added, not_added = new_partitions.additions(scope, cluster, counts)
+    brokers = lists.brokers
+    lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
+    new = {s.topic: managed_home(s) for s in scope.to_create if s.topic in lists}
+    homes = {**scope.homes, **new}
+    evened = without_goals(desired, scope.uncounted) if scope.uncounted else desired
+    layouts = lay_out_all(
+        LayoutInput(evened, usable, homes, lay_out), lists, added, {c.topic for c in manual}
+    )
+    changes = (*manual, *layouts.changes)
+    moves = _moves(desired, cluster, given.table, changes, layouts.layouts)
+    held = _replicas_after(scope, layouts)
+    if moves:
+        refused = tuple(new_partitions.awaiting_room(scope, counts.after_moves(held), refused))
+    steps = (*_with_lists(created, layouts), *_with_lists(added, layouts))
+    problems = (*unassignable, *refused, *not_added, *quota_problems(counts.quotas, held))
+    return _Placed(steps, moves, layouts, homes, problems)
 
 
 def _brokers_never_seen(

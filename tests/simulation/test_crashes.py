@@ -56,8 +56,9 @@ CASES = [
 ]
 DRAWN = [(kafka, 0, len(RELEASES)) for kafka in RELEASES]
 """Releases, seeds, and which scenarios: one of so many, or each."""
-# Taking over is a write; a run that was not recorded to its end is removed and recorded again.
-PER_FAULT = Bounds(passes=2, writes=4)
+# What is lost is a write, and so is taking over; a run that was not recorded to its end is removed,
+# what it would write is tried again, and it is recorded once more.
+PER_FAULT = Bounds(passes=2, writes=5)
 ANY_TROUBLE = (*FAULTS.values(), Fault(FaultKind.DELAYED, delay_ms=700))
 
 

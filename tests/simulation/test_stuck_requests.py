@@ -4,6 +4,7 @@ Each was left by somebody, or put over or beside a request of a run. What the co
 era make of it is in `test_irregular`.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -203,6 +204,34 @@ def test_a_move_that_the_controller_does_not_end_is_named(monkeypatch) -> None:
     executor.finish(passes_max=500)
     assert executor.seen[-1].waits[-1].reason is R.REQUEST_UNNOTICED
     assert kinds(executor)[-1] is ActionKind.STAGE_REQUESTED
+
+
+def ended_late(monkeypatch: pytest.MonkeyPatch, late_ms: int) -> None:
+    """Controllers end a move only so long after its replicas are in sync."""
+    end = reassignment_steps.isr_changed
+
+    def end_late(controller: Any, tp: Any) -> Iterator[None]:
+        controller.world.clock.after(late_ms, lambda: controller.post(lambda: end(controller, tp)))
+        return iter(())
+
+    monkeypatch.setattr(reassignment_steps, "isr_changed", end_late)
+
+
+@pytest.mark.parametrize("remedies", [Remedies(), ALLOWED], ids=["named", "remedied"])
+def test_moves_that_each_end_in_a_moment_are_no_request_that_is_ignored(
+    monkeypatch: pytest.MonkeyPatch, remedies: Remedies
+) -> None:
+    """The last of each stage is seen in sync before it ends, 20 seconds and more after another."""
+    ended_late(monkeypatch, 3_000)
+    cluster, executor = made("3.9.2", remedies, api=False)
+    for partition in range(2):
+        cluster.simulation.set_size("t", partition, 40 * MB)
+    assert executor.finish(passes_max=1000) == 1
+    assert R.REQUEST_UNNOTICED not in {wait.reason for wait in said(executor)}
+    assert ActionKind.UNNOTICED_REQUEST_WITHDRAWN not in kinds(executor)
+    assert ActionKind.CONTROLLER_FAILOVER not in kinds(executor)
+    assert kinds(executor).count(ActionKind.STAGE_REQUESTED) == 2
+    assert_moved(cluster)
 
 
 @pytest.mark.parametrize("kind", ["string ids", "unknown topic", "good"])

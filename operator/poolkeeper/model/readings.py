@@ -23,11 +23,12 @@ class ClusterReading:
     """A cluster, the data versions of its request nodes by path, and notes on unreadable nodes.
 
     `versions` holds `/admin/reassign_partitions` and `/admin/preferred_replica_election` if they
-    exist; `request_version` is the first of them, -1 without a request. `notes` are about nodes
-    other than topics (those are in `cluster.damaged`).
+    exist; `request_zxid` is the transaction that wrote the first of them last, -1 without one: a
+    later request has its versions, too. `notes` are about nodes other than topics (those are in
+    `cluster.damaged`).
     """
 
     cluster: Cluster
     versions: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[NodeNote, ...] = ()
-    request_version: int = -1
+    request_zxid: int = -1

@@ -322,6 +322,8 @@ class PassMemory:
         self.disks = SeenDisks()
         self.copies = CopyMemory()
         self.punctuality = PunctualityMemory()
+        self.stall = None
+        self.unheard_since_ms = None
         self.electing_since_ms = None
         self.begun = set()
         self.requested_nodes = {}

@@ -3,6 +3,7 @@
 import builders
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.run_state.progress.move_progress import classify
+from poolkeeper.planning.run_state.reassignments.requests import SeenStall, Stall
 from poolkeeper.reconcile.pass_memory import PassMemory
 
 MOVE = builders.move("t", 0, (1, 2), (3, 2), bytes=100)
@@ -27,3 +28,13 @@ def test_a_move_whose_topic_is_made_again_has_not_arrived() -> None:
     assert arrived(gone, gone, again) == [(0, 1), (0, 1), (0, 0)]
     assert arrived(gone, at_work, done) == [(0, 1), (0, 0), (1, 0)]
     assert arrived(done, again) == [(1, 0), (1, 0)]
+
+
+def test_how_long_something_has_lasted_is_counted_anew_in_the_next_run() -> None:
+    memory = PassMemory()
+    memory.stall = SeenStall(Stall.IGNORED, 7, 1000)
+    memory.unheard_since_ms = memory.electing_since_ms = 1000
+    memory.overdue = {0: 1000}
+    memory.forget_run()
+    lasting = (memory.stall, memory.unheard_since_ms, memory.electing_since_ms, memory.overdue)
+    assert lasting == (None, None, None, {})

@@ -196,7 +196,10 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
 
 def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Outcome:
     result = Result(waits=decision.waits)
-    if decision.stall is not None:
+    context.memory.unheard_since_ms = None  # nothing is cancelled
+    if decision.stall is None:
+        context.memory.stall = None
+    else:
         assert at.view.reading is not None, "a request in flight was read"
         remedies = at.desired.cluster.execution.remedies
         result += stall_recovery.recover(

@@ -162,11 +162,11 @@ def holds_others(finished: Result) -> bool:
 def _has_lasted(
     context: PassContext, reading: ClusterReading, stall: Stall, lasting_ms: int
 ) -> bool:
-    """Whether this process has seen the same stall of the same node for that long."""
+    """Whether each look of this process for that long saw the same stall of the same request."""
     now_ms, seen = context.now_ms(), context.memory.stall
-    version = reading.request_version
-    if seen is None or (seen.stall, seen.version) != (stall, version):
-        seen = context.memory.stall = SeenStall(stall, version, now_ms)
+    zxid = reading.request_zxid
+    if seen is None or (seen.stall, seen.zxid) != (stall, zxid):
+        seen = context.memory.stall = SeenStall(stall, zxid, now_ms)
     return now_ms - seen.since_ms >= lasting_ms
 
 

@@ -139,7 +139,7 @@ def cluster_reading(
             *(NodeNote(znodes.REASSIGNMENT, each.detail) for each in damage),
             *notes_on_id,
         ),
-        _version_or_absent(admin.nodes[znodes.REASSIGNMENT]),
+        _written_by(admin.nodes[znodes.REASSIGNMENT]),
     )
 
 
@@ -333,8 +333,8 @@ def _config(path: str, node: Node | None) -> tuple[Mapping[str, str] | None, tup
         return None, (NodeNote(path, str(damage)),)
 
 
-def _version_or_absent(node: Node | None) -> int:
-    return -1 if node is None else node.version
+def _written_by(node: Node | None) -> int:
+    return -1 if node is None else node.mzxid
 
 
 def _version(node: Node | None) -> int | None:

@@ -74,10 +74,10 @@ class Stall(StrEnum):
 
 @frozen
 class SeenStall:
-    """A stall, the version of the request's node, and when a process first saw both."""
+    """A stall, the transaction that wrote the request last, and when a process first saw both."""
 
     stall: Stall
-    version: int
+    zxid: int
     since_ms: int
 
 

@@ -62,6 +62,17 @@ def test_a_topic_is_created_at_once_beside_a_run(moving):
     assert moving.request
 
 
+def test_partitions_that_are_declared_in_mid_move_wait_for_it_and_need_nobody(moving):
+    """Once all has arrived, and before the run has ended, nothing is done to the topic yet."""
+    moving.patch("topic", "a-heavy", partitions=5)
+    moving.says("topic", "a-heavy", "Moving")
+    moving.make_light("a-heavy")
+    said = moving.text(moving.says("topic", "a-heavy"))
+    assert said == "in place in pool new: 5 partitions of 2 replicas"
+    told = moving.events("topic", "a-heavy", awaited="PartitionsAdded")
+    assert [each for each in told if each[0] == "Warning"] == []
+
+
 def test_paused_in_mid_run_finishes_the_stage_and_starts_none(moving):
     moving.patch("cluster", mode="Paused")
     said = moving.says("cluster", reason="Paused", about="stage 1")

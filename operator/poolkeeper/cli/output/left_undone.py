@@ -13,7 +13,13 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan, PlanProblem
-from poolkeeper.model.problems import Facts, awaits_next_plan, is_left_undone, reason_named
+from poolkeeper.model.problems import (
+    Facts,
+    ProblemReason,
+    awaits_next_plan,
+    is_left_undone,
+    reason_named,
+)
 from poolkeeper.planning.facts.topics import TopicLeftOut, Unsettled
 
 EXIT_CODE = 4
@@ -93,9 +99,11 @@ def of_loop(outcome: Outcome) -> tuple[Undone, ...] | None:
     """
     if outcome.plan is None and outcome.fresh is None:
         return None
-    kept = (p for p in outcome.problems if is_left_undone(p.reason))
+    kept = [p for p in outcome.problems if is_left_undone(p.reason)]
     if outcome.fresh is not None:
-        kept = (p for p in kept if not _is_moving(p.facts))
+        moving = {p.topic for p in kept if _is_moving(p.facts)}
+        idle = (ProblemReason.LEFT_OUT, ProblemReason.UNTOUCHED)
+        kept = [p for p in kept if p.topic not in moving or p.reason not in idle]
     return of_problems(p for p in kept if not awaits_next_plan(p.reason))
 
 

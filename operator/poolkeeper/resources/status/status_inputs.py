@@ -36,11 +36,15 @@ from poolkeeper.resources.status.plan_fields import PlanApproval
 _PASSING = frozenset(
     {
         ProblemReason.LEFT_OUT,
+        ProblemReason.UNTOUCHED,
         ProblemReason.AWAITS_KAFKA,
         ProblemReason.CONFIG_KEY_UNKNOWN_TO_SOME,
     }
 )
-"""Problems that nobody needs to mend, beside those that only await the next plan."""
+"""Problems that nobody needs to mend, beside those that only await the next plan.
+
+Why a topic is untouched is another problem, which is looked at by itself.
+"""
 
 
 @frozen

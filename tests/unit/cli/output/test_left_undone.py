@@ -12,7 +12,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason, Recorded
 from poolkeeper.model.topology import TopicPartition
-from poolkeeper.planning.facts.new_partitions import AwaitsMoves
+from poolkeeper.planning.facts.new_partitions import AwaitsMoves, NotExtended, TopicUntouched
 from poolkeeper.planning.facts.topics import AwaitsReplicas, TopicLeftOut, Unsettled
 
 T0 = (TopicPartition("t", 0),)
@@ -85,12 +85,13 @@ def test_what_a_run_gave_up_counts_once(kind: ActionKind, counts: bool) -> None:
 
 def test_a_loop_does_not_tell_of_topics_that_its_run_moves() -> None:
     moving = PlanProblem("p", "", TopicLeftOut(Unsettled.MOVING, "partition 6"), "t")
+    grown = PlanProblem("p", "", NotExtended(4, 6, TopicUntouched()), "t")
     damaged = PlanProblem("p", "", TopicLeftOut(Unsettled.DAMAGED, "no JSON"), "u")
-    made = plan(problems=(moving, damaged))
+    made = plan(problems=(moving, grown, damaged))
     in_run = Outcome(State.PROGRESSED, plan=plan(), fresh=made)
     assert [each.topic for each in left_undone.of_loop(in_run) or ()] == ["u"]
     at_rest = Outcome(State.CONVERGED, plan=made)
-    assert [each.topic for each in left_undone.of_loop(at_rest) or ()] == ["t", "u"]
+    assert [each.topic for each in left_undone.of_loop(at_rest) or ()] == ["t", "t", "u"]
 
 
 def test_waits_count_with_their_reasons() -> None:

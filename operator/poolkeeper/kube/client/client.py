@@ -118,14 +118,18 @@ class Api:
         )
 
     def resources(self, path: str) -> list[Body]:
-        """Return the kinds that are served below `path`, a group and its version; may be none."""
+        """Return the kinds that are served below `path`, a group and its version; may be none.
+
+        The server's 404 of a group that it does not serve is plain text, as a proxy's is that knows
+        no way to the server. So none are served only where the server lists its groups.
+        """
         answer = self._request("get", "GET", path)
         if answer.status == 404:
+            groups = self._content(self._request("get", "GET", "/apis"), "reading /apis", "/apis")
+            failures.listed(groups, "groups", "reading /apis")
             return []
         found = self._content(answer, f"reading {path}", path)
-        if not isinstance(found.get("resources"), list):
-            raise Unavailable(f"the API server's answer is no list of kinds (reading {path})")
-        return list(found["resources"])
+        return failures.listed(found, "resources", f"reading {path}")
 
     def list(
         self, path: str, chunk: int = 500, *, labels: str = "", deadline_s: float | None = None

@@ -107,6 +107,13 @@ def items(found: Mapping[str, Any], doing: str) -> list[dict[str, Any]]:
     return listed
 
 
+def listed(found: Mapping[str, Any], what: str, doing: str) -> list[Any]:
+    """Return a list of the API's discovery; raises `Unavailable` if the answer has none."""
+    if not isinstance(found.get(what), list):
+        raise Unavailable(f"the API server's answer is no list of {what} ({doing})")
+    return list(found[what])
+
+
 def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) -> PoolkeeperError:
     """Return the error to raise; `doing` is a clause such as "writing X".
 

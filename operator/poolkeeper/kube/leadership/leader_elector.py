@@ -154,7 +154,8 @@ class LeaderElector:
         try:
             pause_s, reason = self._renew_unread() or self._read_and_decide()
         except Stale as lost:
-            pause_s, reason = self._pace.retry_s / 4, f"somebody else wrote the lease: {lost}"
+            # Somebody else wrote it first, or our namespace is gone or going: the error says which.
+            pause_s, reason = self._pace.retry_s / 4, f"the lease was not written: {lost}"
         except Forbidden as forbidden:
             pause_s, reason = (
                 self._pace.retry_s,

@@ -248,8 +248,15 @@ def test_requests(call, method, target, kind, sent):
             kinds,
             answers(200, {"kind": "Status", "metadata": {}}),
             Unavailable,
-            "no list of kinds",
+            "no list of resources",
             id="no-list-of-kinds",
+        ),
+        pytest.param(
+            kinds,
+            answers(404, "<html>no backend"),
+            Unavailable,
+            "not serve",
+            id="404-of-a-proxy-for-kinds",
         ),
         pytest.param(make, says("What?\r\n\r\n"), Unavailable, "cannot be reached", id="no-http"),
         pytest.param(make, says_and_closes(""), Unavailable, "cannot be reached", id="closed"),
@@ -302,9 +309,20 @@ def test_what_is_absent_is_none():
 
 def test_kinds_that_are_served():
     served = {"kind": "APIResourceList", "resources": [{"name": "things"}]}
-    with api_of(answers(200, served), answers(404, "404 page not found")) as (api, _):
+    groups = {"kind": "APIGroupList", "groups": [{"name": "apps"}]}
+    absent = answers(404, "404 page not found")
+    with api_of(answers(200, served), absent, answers(200, groups)) as (api, _):
         assert kinds(api) == [{"name": "things"}]
         assert kinds(api) == []
+
+
+def test_a_404_of_what_stands_before_the_server_is_no_absence_of_kinds():
+    page = answers(200, {"kind": "Page", "status": "healthy"})
+    with (
+        api_of(answers(404, "no backend"), page) as (api, _),
+        pytest.raises(Unavailable, match="no list of groups"),
+    ):
+        kinds(api)
 
 
 def test_a_read_survives_one_broken_connection_and_a_creation_does_not():

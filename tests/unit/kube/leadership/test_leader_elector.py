@@ -361,6 +361,24 @@ def test_no_failure_ends_the_election(the, refusal):
     assert str(refusal) in only.elector.reason
 
 
+def test_a_namespace_that_is_gone_is_told_as_that(the):
+    """The API server has a 404 for it, as for a lease that somebody else deleted."""
+    gone = 'namespaces "poolkeeper" not found'
+    only = Instance(the, "a")
+    only.stop()
+    only.get = lambda path, *, deadline_s=None: None
+    only.create = _failing(Stale(gone))
+    only.elector.round()
+    assert only.elector.reason == f"the lease was not written: {gone}"
+
+
+def _failing(error):
+    def create(path, body, *, deadline_s=None):
+        raise error
+
+    return create
+
+
 def _raising(error):
     def get(path, *, deadline_s=None):
         raise error

@@ -55,9 +55,10 @@ class BackgroundWriter(Generic[V]):
     A write that fails is logged and not repeated: who puts a value puts it again as long as it is
     wanted, and it is written after a pause that doubles. `what` names what is written, for the log.
     A write that is refused is a warning, as a person has to allow it; `hindrance` tells of an
-    object. An object is written at once, and again `every_s` later at the earliest. Objects of a
-    namespace where the last write failed come after all others, and have one of several threads: a
-    webhook of it may take ten seconds for each.
+    object. An object is written at once, and again `every_s` later at the earliest. Namespaces take
+    turns: one with thousands of objects keeps no other waiting. Objects of a namespace where the
+    last write failed come after all others, and have one of several threads: a webhook of it may
+    take ten seconds for each.
     """
 
     def __init__(
@@ -71,6 +72,8 @@ class BackgroundWriter(Generic[V]):
         self._write = write
         self._every_s = every_s
         self._values: dict[Reference, V] = {}
+        self._groups: dict[tuple[str, str], dict[Reference, None]] = {}
+        """The objects of `_values` by group, the group whose turn is next first."""
         self._writing: set[Reference] = set()
         self._not_before_s: dict[Reference, float] = {}
         self._failing: dict[Reference, _Failing] = {}
@@ -89,6 +92,7 @@ class BackgroundWriter(Generic[V]):
         """Request that the value is written of the object."""
         with self._condition:
             self._values[reference] = value
+            self._groups.setdefault(_group_of(reference), {})[reference] = None
             self._condition.notify_all()
 
     def hindrance(self, reference: Reference) -> str:
@@ -103,6 +107,7 @@ class BackgroundWriter(Generic[V]):
         """Drop what is not yet written, and what is known of writes."""
         with self._condition:
             self._values.clear()
+            self._groups.clear()
             self._not_before_s.clear()
             self._failing.clear()
             self._failing_groups.clear()
@@ -158,11 +163,9 @@ class BackgroundWriter(Generic[V]):
 
     def _due(self, early: Container[Reference], *, failing: bool) -> Iterator[Reference]:
         """The objects that may be written now, of namespaces that fail or of all others."""
-        for each in self._values:
-            if each in early or each in self._writing:
-                continue
-            if (_group_of(each) in self._failing_groups) == failing:
-                yield each
+        for group, members in self._groups.items():
+            if (group in self._failing_groups) == failing:
+                yield from (one for one in members if one not in early and one not in self._writing)
 
     def _take(self) -> tuple[Reference, V] | None:
         with self._condition:
@@ -177,10 +180,19 @@ class BackgroundWriter(Generic[V]):
                     if self._every_s:
                         early[due] = now_s + self._every_s
                     self._writing.add(due)
+                    self._end_turn(due)
                     return due, self._values.pop(due)
                 next_s = min((early[each] for each in self._values if each in early), default=None)
                 self._condition.wait(None if next_s is None else next_s - now_s)
             return None
+
+    def _end_turn(self, reference: Reference) -> None:
+        """Take an object out of its group, which comes after all others then."""
+        group = _group_of(reference)
+        members = self._groups.pop(group)
+        del members[reference]
+        if members:
+            self._groups[group] = members
 
     def _is_failing_written(self) -> bool:
         return any(_group_of(each) in self._failing_groups for each in self._writing)

@@ -2,7 +2,7 @@
 
 In come values by object. Out go writes, each repeated until it succeeds or is superseded.
 
-Read `work_queue` and `rate_limit` (the order and rate of writes), `conditions` (whether a status
-changed), `status_writer`, `events`, `finalizers`, `plan_documents` (whole plans in ConfigMaps),
-`request_annotation` (takes a person's request off).
+Read `work_queue` with `turns`, and `rate_limit` (the order and rate of writes), `conditions`
+(whether a status changed), `status_writer`, `events`, `finalizers`, `plan_documents` (whole plans
+in ConfigMaps), `request_annotation` (takes a person's request off).
 """

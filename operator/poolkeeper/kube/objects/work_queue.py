@@ -6,6 +6,8 @@ One thread at a time works on a key; a value put meanwhile waits for it. `again`
 a pause of its own (1 s doubling to 30 s). If the cause seems common to all keys, they also share a
 pause (0.5 s doubling to 5 s). Then one thread probes, and all continue once it succeeded.
 
+Groups take turns (`turns`): a group of thousands of keys keeps no other waiting.
+
 Many keys may only seem to fail for a common cause, as those of one namespace whose webhook is away.
 So a group of keys whose last write failed for one is suspected, and goes after all others, to probe
 as well: else these would wait for the pause of each key of that group. Suspected groups have two
@@ -13,12 +15,13 @@ threads at the most, as each of their writes may hang for as long as a call may 
 are written, groups that go on to fail do so alone: they pause without them.
 """
 
-import heapq
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from threading import Condition
 from typing import Generic, TypeVar
+
+from poolkeeper.kube.objects.turns import ReadyKey, Turns
 
 KEYS_MAX = 100_000
 OWN_PAUSE_S, OWN_PAUSE_S_MAX = 1.0, 30.0
@@ -68,8 +71,7 @@ class WorkQueue(Generic[Key, Value]):
         self._alone: set[Hashable] = set()
         self._waiting: dict[Key, _Entry[Value]] = {}
         self._processing: dict[Key, _Entry[Value]] = {}
-        self._ready: list[tuple[float, int, Key]] = []
-        self._last: list[tuple[float, int, Key]] = []
+        self._ready, self._last = Turns(group_of), Turns(group_of)
         self._sequence = 0
         self._all_pause, self._alone_pause = _SharedPause(), _SharedPause()
         self._probing = False
@@ -185,10 +187,8 @@ class WorkQueue(Generic[Key, Value]):
 
     def _sort_again(self) -> None:
         """Let keys of groups that are not suspected any more go with all others."""
-        entries, self._last = self._last, []
-        for ready_s, number, key in entries:
-            heap = self._last if self._group_of(key) in self._suspected else self._ready
-            heapq.heappush(heap, (ready_s, number, key))
+        for each in sorted(self._last.drain()):
+            self._turns_of(each.key).push(each)
 
     def _make_due(self, key: Key, entry: _Entry[Value], due_s: float) -> None:
         """Make a value due earlier, unless it pauses after a failure."""
@@ -199,34 +199,39 @@ class WorkQueue(Generic[Key, Value]):
 
     def _push(self, key: Key, ready_s: float) -> None:
         self._sequence += 1
-        heap = self._last if self._group_of(key) in self._suspected else self._ready
-        heapq.heappush(heap, (ready_s, self._sequence, key))
+        self._turns_of(key).push(ReadyKey(ready_s, self._sequence, key))
         self._condition.notify()
+
+    def _turns_of(self, key: Key) -> Turns[Key]:
+        return self._last if self._group_of(key) in self._suspected else self._ready
 
     def _until_ready_s(self) -> float | None:
         """Return the seconds until a key is due: 0 is now, `None` is not before the next `put`."""
         if self._probing:
             return None
-        heads = [self._ready[0][0]] if self._ready else []
-        if self._last and self._suspects_processed() < SUSPECTS_AT_ONCE:
-            heads.append(max(self._last[0][0], self._alone_pause.until_s))
+        now_s = self._clock()
+        first_s, last_s = self._ready.ready_s(now_s), self._last.ready_s(now_s)
+        heads = [] if first_s is None else [first_s]
+        if last_s is not None and self._suspects_processed() < SUSPECTS_AT_ONCE:
+            heads.append(max(last_s, self._alone_pause.until_s))
         if not heads:
             return None
-        return max(0.0, max(min(heads), self._all_pause.until_s) - self._clock())
+        return max(0.0, max(min(heads), self._all_pause.until_s) - now_s)
 
     def _suspects_processed(self) -> int:
         return sum(self._group_of(key) in self._suspected for key in self._processing)
 
     def _pop(self) -> tuple[Key, Value] | None:
-        if self._ready and self._ready[0][0] <= self._clock():
-            ready_s, number, key = heapq.heappop(self._ready)
-            if self._group_of(key) in self._suspected:
-                heapq.heappush(self._last, (ready_s, number, key))
-                return None
-        else:
-            ready_s, _, key = heapq.heappop(self._last)
-        entry = self._waiting.get(key)
-        if entry is None or key in self._processing or ready_s < entry.due_s:
+        now_s = self._clock()
+        taken = self._ready.pop(now_s)
+        if taken is not None and self._group_of(taken.key) in self._suspected:
+            self._last.push(taken)
+            return None
+        taken = taken or self._last.pop(now_s)
+        if taken is None:
+            return None
+        key, entry = taken.key, self._waiting.get(taken.key)
+        if entry is None or key in self._processing or taken.ready_s < entry.due_s:
             return None  # a key is queued once more whenever its value becomes due at another time
         self._processing[key] = self._waiting.pop(key)
         self._probing = self._all_pause.failures > 0

@@ -70,6 +70,23 @@ def test_a_namespace_that_fails_keeps_no_other_waiting(log: Log) -> None:
     writer.close()
 
 
+def test_a_namespace_of_many_keeps_no_other_waiting(log: Log) -> None:
+    writer = BackgroundWriter("numbers", log.write)
+    log.open.clear()
+    many = [Reference("Topic", "many", f"t{number}") for number in range(5)]
+    for each in many:
+        writer.put(each, 1)
+    until(lambda: len(writer._values) == len(many) - 1, "the first is being written")
+    few = [Reference("Topic", "few", f"t{number}") for number in range(2)]
+    for each in few:
+        writer.put(each, 1)
+    log.open.set()
+    until(lambda: len(log.entries) == len(many) + len(few), "all are written")
+    written = [reference for reference, _ in log.values()]
+    assert written == [*many[:2], few[0], many[2], few[1], *many[3:]]
+    writer.close()
+
+
 def test_writes_that_hang_leave_a_thread_to_others() -> None:
     hangs, written = Event(), []
     failing = [Reference("Topic", "away", f"t{number}") for number in range(9)]

@@ -75,6 +75,17 @@ def test_who_waits_until_all_is_written_makes_all_due(queue):
     assert taken(queue) == [("a", 1)]
 
 
+def test_a_group_of_many_keys_keeps_no_other_waiting(clock):
+    queue = WorkQueue(clock, group_of=lambda key: key[0])
+    for number in range(5):
+        queue.put(f"m{number}", number)
+    clock.now_s += 1
+    for key in ("f0", "f1", "g0"):
+        queue.put(key, 0)
+    order = [key for key, _ in taken(queue)]
+    assert order == ["m0", "f0", "g0", "m1", "f1", "m2", "m3", "m4"]
+
+
 def test_a_key_is_in_one_hand_at_a_time(queue):
     queue.put("a", 1)
     assert taken(queue) == [("a", 1)]

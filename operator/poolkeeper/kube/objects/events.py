@@ -4,8 +4,9 @@ Events are for people. They report transitions only, are dropped rather than ret
 never make anything else fail. Where too many wait, warnings are dropped last. Events of
 cluster-scoped objects are in the namespace `default`, where `kubectl describe` looks for them.
 
-Events of a namespace in which the last one could not be written come after all others: a webhook of
-it that is away may take ten seconds for each.
+Events of a namespace in which the last one could not be written come after all others, and have one
+of two threads: a webhook of it that is away may take ten seconds for each. Of one namespace one is
+written at a time, in their order.
 """
 
 import logging
@@ -30,6 +31,7 @@ NAME_CHARS_MAX = 253
 QUEUE_MAX = 256
 AGE_S_MAX = 300.0
 PAUSE_S = 2.0
+THREADS = 2
 CLUSTER_NAMESPACE = "default"
 
 logger = logging.getLogger(__name__)
@@ -74,7 +76,7 @@ class _PendingEvent:
 
 
 class EventRecorder:
-    """A thread that writes events; `component` names the controller, `identity` this process.
+    """Threads that write events; `component` names the controller, `identity` this process.
 
     `pause_s` is the pause before a retry while the server is away.
     """
@@ -98,12 +100,17 @@ class EventRecorder:
         self._forbidden_log = LogRateLimit()
         self._queue: deque[_PendingEvent] = deque()
         self._failing: set[str] = set()
-        self._busy = False
-        self._drop_current = False
+        self._retry_at_s = 0.0
+        self._writing: dict[str, bool] = {}
+        """The namespaces of events being written; false where that is not to be repeated."""
         self._ended = False
         self._condition = Condition()
-        self._thread = Thread(target=self._run, name="events", daemon=True)
-        self._thread.start()
+        self._threads = [
+            Thread(target=self._run, name=f"events-{number}", daemon=True)
+            for number in range(THREADS)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def record(
         self,
@@ -141,13 +148,15 @@ class EventRecorder:
         """Drop queued events, because another instance leads now."""
         with self._condition:
             self._queue.clear()
-            self._drop_current = self._busy
+            self._writing = dict.fromkeys(self._writing, False)
             self._condition.notify_all()
 
     def flush(self, deadline_s: float) -> bool:
         """Wait until all events are written or dropped; return whether they are."""
         with self._condition:
-            return self._condition.wait_for(lambda: not self._queue and not self._busy, deadline_s)
+            return self._condition.wait_for(
+                lambda: not self._queue and not self._writing, deadline_s
+            )
 
     def close(self, deadline_s: float = 0.0) -> None:
         """Write queued events for at most that long, then stop."""
@@ -155,41 +164,52 @@ class EventRecorder:
         with self._condition:
             self._ended = True
             self._condition.notify_all()
-        self._thread.join(1)
+        for thread in self._threads:
+            thread.join(1)
 
     def _run(self) -> None:
-        while (pending := self._next()) is not None:
-            keep = self._write(pending)
+        while (pending := self._take()) is not None:
+            failed = self._write(pending)
             with self._condition:
-                self._busy = False
-                self._note(pending.namespace, failed=keep)
-                if keep and not self._drop_current and len(self._queue) < QUEUE_MAX:
+                wanted = self._writing.pop(pending.namespace)
+                self._note(pending.namespace, failed=failed)
+                if failed and wanted and len(self._queue) < QUEUE_MAX:
                     self._queue.appendleft(pending)
-                    if self._next_place() == 0:
-                        self._condition.wait_for(lambda: self._ended, self._pause_s)
                 self._condition.notify_all()
 
     def _note(self, namespace: str, *, failed: bool) -> None:
         """Note whether events of a namespace fail; of one without events nothing is known."""
-        self._failing &= {each.namespace for each in self._queue} - {namespace}
+        self._failing &= {*self._writing, *(each.namespace for each in self._queue)} - {namespace}
         if failed:
             self._failing.add(namespace)
+            self._retry_at_s = time.monotonic() + self._pause_s
 
-    def _next_place(self) -> int:
-        """The place of the oldest event of a namespace that does not fail, or of the oldest."""
-        places = (at for at, each in enumerate(self._queue) if each.namespace not in self._failing)
-        return next(places, 0)
-
-    def _next(self) -> _PendingEvent | None:
+    def _take(self) -> _PendingEvent | None:
+        """Wait for an event that may be written now; `None` in the end."""
         with self._condition:
-            self._condition.wait_for(lambda: self._queue or self._ended)
-            if self._ended:
-                return None
-            self._busy, self._drop_current = True, False
-            place = self._next_place()
-            pending = self._queue[place]
-            del self._queue[place]
-            return pending
+            while not self._ended:
+                now_s = time.monotonic()
+                place = self._place(now_s)
+                if place is not None:
+                    pending = self._queue[place]
+                    del self._queue[place]
+                    self._writing[pending.namespace] = True
+                    return pending
+                pause_s = self._retry_at_s - now_s
+                self._condition.wait(pause_s if pause_s > 0 else None)
+            return None
+
+    def _place(self, now_s: float) -> int | None:
+        """The place of the oldest event of a namespace that does not fail, or else of the oldest.
+
+        Of namespaces that fail one is written at a time, after a pause.
+        """
+        free = [at for at, e in enumerate(self._queue) if e.namespace not in self._writing]
+        sound = (at for at in free if self._queue[at].namespace not in self._failing)
+        place = next(sound, None)
+        if place is None and now_s >= self._retry_at_s and not self._failing & self._writing.keys():
+            place = next(iter(free), None)
+        return place
 
     def _write(self, pending: _PendingEvent) -> bool:
         """Write one event; return whether to retry it later."""

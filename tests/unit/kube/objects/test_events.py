@@ -1,5 +1,6 @@
 import logging
 from datetime import UTC, datetime
+from threading import Event
 
 import pytest
 from hypothesis import given
@@ -152,6 +153,60 @@ def test_a_namespace_that_fails_keeps_no_other_waiting(recording):
     objects.away = False
     assert recorder.flush(10)
     assert [body["reason"] for _, body in objects.created[4:]] == ["Moving", "InPlace"]
+
+
+def test_a_namespace_that_hangs_leaves_a_thread_to_others(recording):
+    """A webhook that is away may take as long as a call may last, for each event."""
+    elsewhere = Reference("Topic", "other", "orders", "u3")
+
+    class Hanging(Objects):
+        def __init__(self):
+            super().__init__()
+            self.hanging, self.go_on = [], Event()
+
+        def create(self, path, body):
+            if "/shop/" in path:
+                self.hanging.append(body["reason"])
+                self.go_on.wait(10)
+            return super().create(path, body)
+
+    objects = Hanging()
+    recorder = recording(objects)
+    for reason in ("Moving", "InPlace"):
+        recorder.record(TOPIC, reason, "told")
+        recorder.record(elsewhere, reason, "told")
+    until(lambda: len(objects.created) == 2, "those of others are written")
+    assert objects.hanging == ["Moving"]
+    objects.go_on.set()
+    assert recorder.flush(10)
+    assert objects.hanging == ["Moving", "InPlace"]
+
+
+def test_namespaces_that_fail_have_one_thread(recording):
+    class Failing(Objects):
+        at_once, most = 0, 0
+
+        def create(self, path, body):
+            self.at_once += 1
+            self.most = max(self.most, self.at_once)
+            try:
+                if "/other/" not in path:
+                    moment.wait(0.05)
+                    raise Unavailable("its webhook is away")
+                return super().create(path, body)
+            finally:
+                self.at_once -= 1
+
+    moment, objects = Event(), Failing()
+    recorder = recording(objects, pause_s=0.01)
+    for name in ("shop", "bank"):
+        recorder.record(Reference("Topic", name, "orders"), "Moving", "told")
+    until(lambda: recorder._failing == {"shop", "bank"}, "both fail")
+    with recorder._condition:
+        recorder._condition.wait_for(lambda: not recorder._writing, 5)
+        objects.most = 0
+    moment.wait(0.5)
+    assert objects.most == 1
 
 
 def test_old_news_are_dropped(recording):

@@ -103,6 +103,7 @@ class RebalanceController:
         if role is not LeaderRole.HELD or assemblies is None:
             return
         found = self._rebalances()
+        self._forget_gone({each.uid for each in found})
         external_plans: dict[str, ExternalPlan] = {}
         rebalance_of: dict[str, str] = {}
         for each in sorted(found, key=self._sort_key):
@@ -117,11 +118,17 @@ class RebalanceController:
                 # A bug must not stop the other Rebalances.
                 logger.exception("a pass over %s failed", each.key)
         self.cluster_loops.set_external_plans(external_plans)
-        uids = {each.uid for each in found}
-        for uid in set(self._entries) - uids:
+        self.metrics.set_rebalances(Counter(entry.reason for entry in self._entries.values()))
+
+    def _forget_gone(self, uids: Collection[str]) -> None:
+        """Forget all Rebalances but these.
+
+        This comes before others are planned: one that was deleted and made anew has the same name,
+        under which planners and writers know it.
+        """
+        for uid in set(self._entries) - set(uids):
             self._entries.pop(uid).planning.end()
         self.reporter.retain(uids)
-        self.metrics.set_rebalances(Counter(entry.reason for entry in self._entries.values()))
 
     def _sort_key(self, resource: CustomResource) -> tuple[bool, int, str]:
         """Sort key: Rebalances that execute come first, the oldest of them before the others.

@@ -15,6 +15,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.rebalances import records
 from poolkeeper.rebalances.planning.engines import LOCAL
 from poolkeeper.reconcile.decide.external_plan import ExternalPlan, declaration
+from poolkeeper.resources.kinds.custom_resource import key_of
 from poolkeeper.resources.status.conditions import condition_of
 from unit.controller.rebalance_ground import PLAN, RUNNING, Ground, errand, pool_of
 
@@ -169,6 +170,18 @@ def test_what_is_being_planned_is_dropped_with_the_lease(ground):
     ground.role = LeaderRole.STANDBY
     ground.look()
     assert ground.planner.kept == set()
+
+
+def test_one_that_is_made_anew_under_the_name_of_another_is_planned_and_told(ground):
+    """As `kubectl replace --force` makes it, between two looks."""
+    ground.planner.request_plans = lambda name, _: ground.planner.kept.add(name)
+    assert ground.look() == "Planning"
+    first = ground.bodies["r"]
+    metadata = {**first["metadata"], "uid": "uid-of-the-second"}
+    ground.declared.drop(key_of(first), first["metadata"]["uid"])
+    ground.declared.put({**first, "metadata": metadata})
+    assert ground.look() == "Planning"
+    assert ground.planner.kept == {"r"}
 
 
 def test_a_new_leader_does_not_count_again(ground):

@@ -148,8 +148,11 @@ class StatusWriter:
             logger.warning("too many statuses wait to be written: that of %s is dropped", reference)
 
     def forget(self, reference: Reference) -> None:
-        """Drop the queued and the remembered status of an object that is gone."""
-        self._queue.drop(replace(reference, uid=""))
+        """Drop the queued and the remembered status of an object that is gone.
+
+        That of one that was made anew under its name stays.
+        """
+        self._queue.drop(replace(reference, uid=""), lambda it: it.reference.uid == reference.uid)
         self._forget_written(reference)
 
     @property

@@ -102,13 +102,14 @@ class WorkQueue(Generic[Key, Value]):
                 self._push(key, due_s)
             return True
 
-    def drop(self, key: Key) -> None:
-        """Remove a key and its value."""
+    def drop(self, key: Key, wrong: Callable[[Value], bool] = lambda value: True) -> None:
+        """Remove a key and its value, if that is wrong."""
         with self._condition:
-            self._waiting.pop(key, None)
-            self._suspected.discard(key)
-            if key in self._processing:
-                self._processing[key].dropped = True
+            waiting, processing = self._waiting.get(key), self._processing.get(key)
+            if waiting is not None and wrong(waiting.value):
+                del self._waiting[key]
+            if processing is not None and wrong(processing.value):
+                processing.dropped = True
             self._condition.notify_all()
 
     def take(self) -> tuple[Key, Value] | None:

@@ -1,6 +1,7 @@
 """The status writer against objects in memory; queue and conditions have tests of their own."""
 
 from collections import OrderedDict
+from dataclasses import replace
 from threading import Thread
 
 import pytest
@@ -38,6 +39,18 @@ def test_what_is_sent(writing):
             "status": dated(partitions=3),
         }
     ]
+
+
+def test_who_is_forgotten_takes_no_status_of_one_that_was_made_anew_under_its_name(writing):
+    objects, again = Objects(), replace(TOPIC, uid="second")
+    objects.uids[TOPIC.path] = again.uid
+    writer = writing(objects)
+    under_way = said("False", partitions=3)  # is held for a moment
+    under_way["conditions"].append({"type": "Reconciling", "status": "True", "reason": "X"})
+    writer.put(again, under_way, {})
+    writer.forget(TOPIC)
+    assert writer.flush(5)
+    assert objects.status[TOPIC.path]["partitions"] == 3
 
 
 @pytest.mark.parametrize(

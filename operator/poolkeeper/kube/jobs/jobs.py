@@ -2,11 +2,13 @@
 
 Two leaders that need the same Job create it under the same name. The second finds it and adopts it:
 `Stale` at its creation is no failure. A Job starts suspended, so that the objects that its pods
-mount can be created as its property first. `resume` starts its pods. A leader that dies in between
-leaves a suspended Job, which the next leader completes and resumes.
+mount can be created as its property first. `resume` starts its pods, and notes that on the Job. A
+leader that dies in between leaves a suspended Job without the note, which the next leader completes
+and resumes. One with the note was suspended by others.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
@@ -21,6 +23,8 @@ Body = dict[str, Any]
 JOB_NAME = "batch.kubernetes.io/job-name"
 JOB = f"{GROUP}/job"
 """The label of everything that belongs to a Job, Spark executors included."""
+RESUMED = f"{GROUP}/resumed"
+"""The annotation of a Job that was resumed once."""
 CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 BACKGROUND = "Background"
 """The deletion policy under which a Job's objects are deleted with it; by default pods stay."""
@@ -64,6 +68,12 @@ class JobView:
     phase: JobPhase
     arguments: Sequence[str] = ()
     failure: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_suspended_again(self) -> bool:
+        """Whether it is suspended although it was resumed once: others did that."""
+        return self.phase is JobPhase.SUSPENDED and RESUMED in self.annotations
 
 
 def answer_name(job: str) -> str:
@@ -122,11 +132,16 @@ def pending_reason(api: JobApi, namespace: str, name: str) -> str:
 
 def resume(api: JobApi, namespace: str, job: JobView) -> None:
     """Start a suspended Job; raises `Stale` if another Job has its name now."""
+    note: Body = {"op": "add", "path": "/metadata/annotations", "value": {RESUMED: "true"}}
+    if job.annotations:
+        path = f"{note['path']}/{RESUMED.replace('/', '~1')}"
+        note = {"op": "add", "path": path, "value": "true"}
     api.patch_json(
         _path(namespace, job.name),
         [
             {"op": "test", "path": "/metadata/uid", "value": job.uid},
             {"op": "replace", "path": "/spec/suspend", "value": False},
+            note,
         ],
     )
 
@@ -147,7 +162,8 @@ def _view_of(body: Body, failure: str = "") -> JobView:
     pod = body["spec"].get("template", {}).get("spec", {})
     containers = pod.get("containers") or ()
     arguments = tuple(word for each in containers for word in each.get("args") or ())
-    return JobView(meta["name"], meta["uid"], _phase(body), arguments, failure)
+    noted = meta.get("annotations") or {}
+    return JobView(meta["name"], meta["uid"], _phase(body), arguments, failure, noted)
 
 
 def _phase(body: Body) -> JobPhase:

@@ -1,7 +1,7 @@
 """Planning by Jobs: one for each request, named after it, owned by its Rebalance.
 
     no Job                 create it, suspended
-    suspended              write its request, owned by it, and resume it, once
+    suspended              write its request, owned by it, and resume it, once in its life
     running                ask again later; a request that is not there yet is written
     complete               read the response, and check that it belongs to this request
     failed                 say why; the next call creates another one
@@ -156,9 +156,10 @@ class JobEngine:
         """
         if job.uid == self._begun.get(name) or job.phase not in _GOES_ON:
             return
-        if job.phase is JobPhase.SUSPENDED or not self._is_requested(job_request, job):
+        is_ours = job.phase is JobPhase.SUSPENDED and not job.is_suspended_again
+        if is_ours or not self._is_requested(job_request, job):
             self._write_request(name, job_request, job)
-        if job.phase is JobPhase.SUSPENDED:
+        if is_ours:
             jobs.resume(self.api, self.namespace, job)
         self._begun[name] = job.uid
 

@@ -62,6 +62,14 @@ class Server:
         if body is None or body["metadata"]["uid"] != operations[0]["value"]:
             raise Stale("another one")
         body["spec"]["suspend"] = operations[1]["value"]
+        noted, value = operations[2]["path"], operations[2]["value"]
+        annotations = body["metadata"].get("annotations")
+        if noted == "/metadata/annotations":
+            body["metadata"]["annotations"] = value
+        elif not annotations:
+            raise Refused("the path is not there")
+        else:
+            annotations[noted.rpartition("/")[2].replace("~1", "/")] = value
         return body
 
     def delete(self, path, uid=None, *, propagation=""):
@@ -127,7 +135,8 @@ def test_asking_again_changes_nothing(server, engine):
 
 def test_a_job_that_another_leader_left_suspended_is_gone_on_with(server, engine):
     engine_of(server).request_plans("daily", QUESTION)
-    server.found[f"{JOBS}/{JOB}"]["spec"]["suspend"] = True
+    suspend(server, suspended=True)
+    del server.found[f"{JOBS}/{JOB}"]["metadata"]["annotations"]["poolkeeper.dev/resumed"]
     (question,) = (path for path in server.found if "question" in path)
     del server.found[question]
     assert engine.request_plans("daily", QUESTION) is None
@@ -256,6 +265,17 @@ def test_a_job_that_others_suspend_is_left_to_them_and_told_of(server, engine):
     server.keep(ANSWER)
     server.end("Complete")
     assert engine.request_plans("daily", QUESTION) == ANSWER
+
+
+def test_a_new_leader_leaves_a_job_to_those_who_suspended_it(server, engine):
+    engine_of(server).request_plans("daily", QUESTION)
+    suspend(server, suspended=True)
+    before = server.number
+    for _ in range(2):
+        assert engine.request_plans("daily", QUESTION) is None
+    assert server.found[f"{JOBS}/{JOB}"]["spec"]["suspend"] is True
+    assert server.number == before
+    assert engine.pending_reason("daily", QUESTION).startswith("its Job was suspended by a queue")
 
 
 def test_a_job_that_others_resume_has_its_request_all_the_same(server, engine):

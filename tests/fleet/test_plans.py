@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -264,11 +265,33 @@ class TestWhatCannotBePlanned:
         assert "OverflowError" in done.outcome.reason
         assert done.outcome.reason.encode()
 
+    def test_a_topic_that_the_audit_refuses_stays_and_holds_up_no_other(self, lake: Lake) -> None:
+        case = GOLDEN["separate"]
+        first = cases.planned(cases.named(case, "main")).moves[0].topic
+
+        def wrong(*seen: Any) -> Plan:
+            plan = make_plan(*seen)
+            moves = (
+                move._replace(path=(move.source, (99,))) if move.topic == first else move
+                for move in plan.moves
+            )
+            return replace(plan, moves=tuple(moves))
+
+        done = self.plan_by(lake, wrong)
+        assert (done.outcome.status, done.outcome.reason) == ("ok", "")
+        moving = set(done.tables["moves"].column("topic").to_pylist())
+        assert moving
+        assert first not in moving
+        (told,) = done.tables["problems"].to_pylist()
+        assert (told["topic"], told["reason"]) == (first, "Unlawful")
+
     def test_a_plan_that_the_audit_refuses(self, lake: Lake) -> None:
-        def wrong(*seen, **more):
-            plan = make_plan(*seen, **more)
-            first, *rest = plan.moves
-            return replace(plan, moves=(first._replace(path=(first.source, (99,))), *rest))
+        plan = cases.planned(cases.named(GOLDEN["separate"], "main"))
+        first, *rest = plan.moves
+        unlawful = replace(plan, moves=(first._replace(path=(first.source, (99,))), *rest))
+
+        def wrong(*seen: Any, **more: Any) -> Plan:
+            return unlawful
 
         done = self.plan_by(lake, wrong)
         assert done.outcome.status == "failed"

@@ -2,7 +2,8 @@
 
 The plan is made of the whole cluster, as a loop does it. If only some pools are in scope, it keeps
 only the moves whose partitions end up in them; moves of different pools never depend on each other.
-The remaining moves are a plan only if the independent audit finds no violation.
+The remaining moves are a plan only if the independent audit finds no violation; topics and pools
+that it finds one of stay as they are, as in a loop.
 """
 
 from collections.abc import Collection
@@ -16,6 +17,7 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.plans import Move, Plan
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
+from poolkeeper.planning.lawful_plan import lawful_plan
 from poolkeeper.planning.planner import Planner, make_plan
 from poolkeeper.planning.proposals import identity
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
@@ -40,11 +42,17 @@ def plan_cluster(
 ) -> ClusterResponse:
     """Plan one cluster; a fault of it, or of its plan, becomes its problem and is never raised."""
     desired, cluster = cluster_request.desired, observed.cluster
+    known = cluster, observed.records, observed.gone
+
+    def make(wanted: Desired) -> Plan:
+        made, pools = plan(wanted, *known), cluster_request.pools
+        return plan_of_pools(made, wanted, pools) if pools else made
+
+    def judge(made: Plan, wanted: Desired) -> tuple[audit.Violation, ...]:
+        return audit.check_plan(made, wanted, *known, fresh=True)
+
     try:
-        made = plan(desired, cluster, observed.records, observed.gone)
-        if cluster_request.pools:
-            made = plan_of_pools(made, desired, cluster_request.pools)
-        audit.enforce(made, desired, cluster, observed.records, observed.gone, fresh=True)
+        made = lawful_plan(desired, make, judge).plan
     except PoolkeeperError as failed:
         return response_of_error(cluster_request, failed)
     work = None

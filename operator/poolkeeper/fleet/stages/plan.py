@@ -2,9 +2,10 @@
 
 `plan_cluster` is what the local planner does too (`poolkeeper plan --snapshot`): what the live
 cluster shows to be wrong, then `make_plan`, and where a person is asked, the platform's part first.
-As there, a plan is kept only if the independent audit finds nothing; one of many parts is audited
-as a whole. Who executes it audits it again, on the live cluster. What the budget needs of a plan is
-made here as well: nobody else sees all moves.
+As there, a plan is kept only if the independent audit finds nothing, and topics and pools that it
+finds something of stay as they are (`lawful_plan`); one of many parts is audited as a whole. Who
+executes it audits it again, on the live cluster. What the budget needs of a plan is made here as
+well: nobody else sees all moves.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import ApprovalPolicy
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.audit import audit
+from poolkeeper.planning.lawful_plan import lawful_plan
 from poolkeeper.planning.parts.platform_first import may_be_mixed, platform_first
 from poolkeeper.planning.parts.split import Circumstances
 from poolkeeper.planning.planner import PlanOptions, make_plan
@@ -121,9 +123,8 @@ def _result(
     made: Plan,
     planner: AnyPlanner = make_plan,
 ) -> StepResult:
-    """The rows of a plan that the audit has found lawful."""
-    plan = _as_approved(made, seen, planner)
-    audit.enforce(plan, seen.desired, seen.cluster, seen.records, seen.gone, fresh=True)
+    """The rows of a plan that the audit has found lawful; `made`: what it is to judge first."""
+    plan = _as_approved(_lawful(seen, table, made, planner), planner)
     columns = columns_of_moves(plan.moves)
     rows = plan_rows.rows_of_plan(plan, columns, seen.desired, seen.cluster, seen.records, table)
     rows[schemas.STAGES.name] = _stages(plan, columns, seen.desired, rows[schemas.BALANCES.name])
@@ -132,10 +133,27 @@ def _result(
     return StepResult(ClusterOutcome(task.cluster, OK, figures=said), rows)
 
 
-def _as_approved(plan: Plan, seen: PlanInput, planner: AnyPlanner) -> Plan:
+def _lawful(
+    seen: PlanInput, table: PartitionTable, made: Plan, planner: AnyPlanner
+) -> tuple[Plan, Circumstances]:
+    """The plan without what would break a law, and what it was made from."""
+
+    def make(wanted: Desired) -> Plan:
+        if wanted is seen.desired:
+            return made
+        return plan_cluster(replace(seen, desired=wanted), table, planner)
+
+    def judge(plan: Plan, wanted: Desired) -> tuple[audit.Violation, ...]:
+        return audit.check_plan(plan, wanted, seen.cluster, seen.records, seen.gone, fresh=True)
+
+    found = lawful_plan(seen.desired, make, judge)
+    return found.plan, Circumstances(found.desired, seen.cluster, seen.records, seen.gone)
+
+
+def _as_approved(lawful: tuple[Plan, Circumstances], planner: AnyPlanner) -> Plan:
     """The plan as a person is asked to approve it, with the same hash as everywhere else."""
-    at = Circumstances(seen.desired, seen.cluster, seen.records, seen.gone)
-    manual = seen.desired.cluster.approval.policy is ApprovalPolicy.MANUAL
+    plan, at = lawful
+    manual = at.desired.cluster.approval.policy is ApprovalPolicy.MANUAL
     return platform_first(plan, at, planner) if manual and may_be_mixed(plan, at) else plan
 
 

@@ -12,6 +12,7 @@ from laws import examples
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.schedule.budget import Bound, Budget, Schedule, Turn
 from poolkeeper.model.execution.records import Records
+from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
 from poolkeeper.planning.facts.pools import BrokersNeverSeen
 from poolkeeper.planning.planner import make_plan
@@ -90,19 +91,41 @@ def test_a_topic_that_asks_for_what_cannot_be_holds_up_no_other(wanted, said):
     assert (told.topic, said in told.message) == ("u", True)
 
 
-def test_a_plan_that_the_audit_refuses_is_a_problem():
-    def wrong(*seen):
-        plan = make_plan(*seen)
-        first, *rest = plan.moves
-        moves = (first._replace(path=(first.path[0], (9,))), *rest)
-        return replace(plan, moves=moves, hash=plan_json.plan_hash(moves, plan.steps))
-
-    part = plan_cluster(ASKED, seen(crowded()), RebalanceRequest((), 0), wrong)
-    assert part.cluster_plan == ClusterPlan(
-        "main",
-        problem="the plan is unlawful: target: t-0: broker 9 is not live;"
-        " step: t-0: the step from [1] to [9] makes it worse by the law pool",
+def unlawful(plan, target=(9,)):
+    """The plan with moves of topic `t` to this list, which no law allows."""
+    moves = tuple(
+        move._replace(path=(move.source, target)) if move.topic == "t" else move
+        for move in plan.moves
     )
+    return replace(plan, moves=moves, hash=plan_json.plan_hash(moves, plan.steps))
+
+
+def test_a_plan_that_the_audit_refuses_is_a_problem():
+    plan = unlawful(make_plan(ASKED.desired, crowded(), Records()))
+    part = plan_cluster(ASKED, seen(crowded()), RebalanceRequest((), 0), lambda *_: plan)
+    assert part.cluster_plan.plan is None
+    assert part.cluster_plan.problem.startswith(
+        "the plan is unlawful: target: t-0: broker 9 is not live;"
+        " step: t-0: the step from [1] to [9] makes it worse by the law pool"
+    )
+
+
+@pytest.mark.parametrize("pools", [(), ("all",)], ids=["whole", "pools-in-scope"])
+def test_a_topic_that_the_audit_refuses_stays_and_holds_up_no_other(pools):
+    cluster = builders.cluster(
+        (1, 2, 3), *(topic(name, *[(1,)] * 6, size_bytes=MIB) for name in "tu")
+    )
+    request = ClusterRequest(declared(), pools)
+    part = plan_cluster(
+        request,
+        seen(cluster),
+        RebalanceRequest((), 0),
+        lambda *observed: unlawful(make_plan(*observed), (2, 2)),
+    )
+    assert part.cluster_plan.problem == ""
+    plan = part.cluster_plan.plan
+    assert {move.topic for move in plan.moves} == {"u"}
+    assert [(p.topic, p.reason) for p in plan.problems] == [("t", ProblemReason.UNLAWFUL)]
 
 
 def test_problems_are_one_line():

@@ -249,3 +249,10 @@ def test_what_a_small_pool_leaves_behind_is_in_a_rack_of_its_own(rack, stays) ->
     seen = cluster({1: "a", 2: "b", 8: rack}, topic("t", (2, 1)))
     plan = lawful(desired(pool_spec("p", 8), topic_spec("t")), seen)
     assert paths(plan) == {"t-0": ((2, 1), (8, stays))}
+
+
+def test_a_drained_member_of_a_small_pool_gives_way_before_racks_are_shared() -> None:
+    seen = cluster({1: "b", 2: "c", 7: None, 8: None}, topic("t", (1, 2, 7)))
+    pool = pool_spec("p", 7, 8, drain=frozenset({7}))
+    plan = lawful(desired(pool, topic_spec("t")), seen)
+    assert paths(plan) == {"t-0": ((1, 2, 7), (8, 2, 1))}

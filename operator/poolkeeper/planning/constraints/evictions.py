@@ -320,17 +320,18 @@ class _Case:
         """Return the leaving replica that does least harm beside `kept`.
 
         Every broker that may hold replicas will have one of them: a replica in a rack of its own
-        stays before one that would share its rack with them.
+        stays before one that would share its rack with them, wherever the two are. Where racks are
+        shared that were not, the audit refuses the topic.
         """
         problem = self.problem
         inside = set(problem.pool_brokers)
         beside = {*kept, *np.flatnonzero(problem.eligible).tolist()}
         held = rack_counts(problem, list(beside))
 
-        def harm(broker: int) -> tuple[bool, bool, int, int]:
+        def harm(broker: int) -> tuple[int, bool, bool, int]:
             shared = held[int(problem.brokers.rack[broker])] - (broker in beside)
             live = bool(problem.brokers.live[broker])
-            return broker not in inside, not live, shared, self.slots.index(broker)
+            return shared, broker not in inside, not live, self.slots.index(broker)
 
         best: int = min(self.leaving, key=harm)
         return best

@@ -95,6 +95,18 @@ def moment(time_ms: int) -> str:
     return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def moment_ms(text: str) -> int | None:
+    """Read a time since 1970 that the API server takes, in milliseconds; None if it is none.
+
+    The API server takes small letters, a year 0 and a 99th hour of a time zone as well.
+    """
+    try:
+        found = round(datetime.fromisoformat(text.upper()).astimezone(UTC).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+    return found if found >= 0 else None
+
+
 def about(duration_s: int) -> str:
     """Write coarse seconds: about 40 s, about 12 min, about 1 h 30 min."""
     if duration_s < 90:

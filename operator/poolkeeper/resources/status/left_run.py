@@ -11,10 +11,9 @@ there again, where the run is taken up.
 
 import shlex
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
-from poolkeeper.text import moment
+from poolkeeper.text import moment, moment_ms
 
 LEFT_RUN = "leftRun"
 CONNECT = "connect"
@@ -37,7 +36,9 @@ def left_run(
     known: dict[str, Any] | None = before.get(LEFT_RUN)
     if known is None or known["clusterId"] == cluster_id:
         return None
-    noted_ms = datetime.fromisoformat(known["time"]).timestamp() * 1000
+    noted_ms = moment_ms(known["time"])
+    if noted_ms is None or noted_ms > now_ms:  # somebody else wrote it: it would be told for ever
+        return known | {"time": moment(now_ms)}
     return known if now_ms - noted_ms < TOLD_MS else None
 
 

@@ -29,7 +29,7 @@ from poolkeeper.resources.status.conditions import (
 )
 from poolkeeper.resources.status.events import NOTE_MAX, StatusEvent
 from poolkeeper.resources.status.wording import about, coarse_seconds, count, few, size
-from poolkeeper.text import shorten
+from poolkeeper.text import moment_ms, shorten
 
 PART_MESSAGE_MAX = 1024
 PART_MESSAGES_BYTES_MAX = 256 * 1024
@@ -315,4 +315,4 @@ def _time(ms: int) -> str:
 
 
 def _ms(text: str) -> int:
-    return round(datetime.fromisoformat(text).timestamp() * 1000) if text else 0
+    return moment_ms(text) or 0

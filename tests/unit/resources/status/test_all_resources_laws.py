@@ -39,6 +39,15 @@ from unit.resources.differences import changed
 from unit.resources.stages import LATER_MS, NOW_MS, at_rest, planned, running
 
 CAMEL = re.compile(r"[A-Z][A-Za-z]+")
+MOMENTS = (
+    "2023-11-14T22:13:20Z",
+    "2023-11-14t22:13:20.123456789z",
+    "2023-11-14T22:13:20+99:99",
+    "0000-01-01T00:00:00Z",
+    "0001-01-01T00:00:00+14:00",
+    "9999-12-31T23:59:59-14:00",
+)
+"""What the API server takes for a time."""
 
 
 def resources(
@@ -193,6 +202,8 @@ def _foreign(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
             key = schema.get("x-kubernetes-list-map-keys")
             one = (lambda item: tuple(item.get(name) for name in key)) if key else None
             return st.lists(_foreign(schema["items"]), max_size=2, unique_by=one)
+        case "string" if schema.get("format") == "date-time":
+            return st.sampled_from(MOMENTS)
         case "string":
             words = ["Ready", "Stalled", "Moving", "InPlace", "2023-11-14T22:13:20Z"]
             return st.sampled_from(words)

@@ -81,6 +81,17 @@ def test_it_is_told_once_and_for_a_week() -> None:
     assert "leftRun" not in status_of(at(later, "other-id", NOW_MS + TOLD_MS))
 
 
+@pytest.mark.parametrize(
+    "written", ["0000-01-01T00:00:00Z", "2023-11-14T22:13:20+99:99", "9999-12-31T23:59:59Z"]
+)
+def test_a_time_that_somebody_else_wrote_is_told_for_a_week_from_then(written: str) -> None:
+    left = at(led_to(in_mid_run(), MEANT), "other-id")
+    status_of(left)["leftRun"]["time"] = written
+    after = at(left, "other-id")
+    assert status_of(after)["leftRun"]["time"] == "2023-11-14T22:13:20Z"
+    assert "leftRun" not in status_of(at(after, "other-id", NOW_MS + TOLD_MS))
+
+
 def test_it_is_told_no_more_where_the_address_leads_there_again() -> None:
     left = at(led_to(in_mid_run(), MEANT), "other-id")
     assert "leftRun" not in status_of(at(led_to(left, BEFORE[0]), "kafka-id"))

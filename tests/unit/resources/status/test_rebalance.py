@@ -25,6 +25,7 @@ from poolkeeper.resources.status.rebalance import (
     ready_condition_of,
     rebalance_events,
     rebalance_status,
+    requested_ms_of,
     state_of,
 )
 from unit.resources.bodies import body
@@ -293,6 +294,21 @@ def test_without_a_status_it_is_at_its_beginning():
 
 def events(before, after):
     return list(rebalance_events(before and status(before), status(after)))
+
+
+@pytest.mark.parametrize(
+    ("written", "ms"),
+    [
+        ("2023-11-14T22:13:20.007Z", 1_700_000_000_007),
+        ("2023-11-14t22:13:20.123456789z", 1_700_000_000_123),
+        ("2023-11-14T22:13:20+99:99", 0),
+        ("0000-01-01T00:00:00Z", 0),
+        ("0001-01-01T00:00:00+14:00", 0),
+        ("9999-12-31T23:59:59-14:00", 0),
+    ],
+)
+def test_a_time_is_any_that_the_api_server_takes(written: str, ms: int) -> None:
+    assert requested_ms_of({"asked": written}) == ms
 
 
 def test_events_tell_transitions():

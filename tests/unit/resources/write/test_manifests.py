@@ -3,7 +3,7 @@
 from dataclasses import MISSING, fields, is_dataclass, replace
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 
 from laws import examples
@@ -11,7 +11,7 @@ from poolkeeper.model import specs, tenancy
 from poolkeeper.model.specs import GoalKind, SourceLocation
 from poolkeeper.resources.kinds.kafka_cluster import read_cluster
 from poolkeeper.resources.kinds.resource_pool import read_pool
-from poolkeeper.resources.kinds.topic import read_topic
+from poolkeeper.resources.kinds.topic import fits_znode, read_topic
 from poolkeeper.resources.parse import yaml_documents
 from poolkeeper.resources.write import manifests
 
@@ -121,13 +121,15 @@ def topics(draw):
     name = draw(NAMES)
     lists = draw(maybe(st.just(((1, 2), (2, 1)))))
     keyed = draw(st.booleans())
+    partitions, factor = (2, 2) if lists else (draw(maybe(COUNTS)), draw(maybe(COUNTS)))
+    assume(fits_znode(partitions or 0, factor or 1))
     return specs.TopicSpec(
         name=name,
         namespace=draw(NAMES),
         topic=draw(st.sampled_from([name, "A_b.c", "on", "012"])),
         pool=draw(NAMES),
-        partitions=2 if lists else draw(maybe(COUNTS)),
-        replication_factor=2 if lists else draw(maybe(COUNTS)),
+        partitions=partitions,
+        replication_factor=factor,
         keyed=keyed,
         config=dict(sorted(draw(st.dictionaries(TEXTS, TEXTS)).items())),
         strategy=specs.Strategy.MANUAL if lists else draw(st.sampled_from(NOT_MANUAL)),

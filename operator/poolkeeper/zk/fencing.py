@@ -300,6 +300,17 @@ def _take(
     raise AssertionError("unreachable: the second round returns or raises")
 
 
+def wait_until_released(session: Session, patience_s: float) -> None:
+    """Wait until nobody holds the journal; raises `HolderActive` where `hold` would."""
+    for last in (False, True):
+        other = who_holds(session)
+        if other is None:
+            return
+        if last or _lives_here(other):
+            raise HolderActive(str(other), other.session)
+        session.wait((znodes.HOLDER,), patience_s)
+
+
 def _lives_here(holder: Holder) -> bool:
     if isinstance(holder, UnknownHolder) or holder.host != socket.gethostname():
         return False

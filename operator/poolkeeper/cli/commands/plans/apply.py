@@ -30,8 +30,10 @@ from poolkeeper.cli.output.runs import progress, what_stays
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.controller.loops.drive import drive
+from poolkeeper.controller.loops.open_pass import PATIENCE_S
 from poolkeeper.errors import (
     DamagedNode,
+    HolderActive,
     Refused,
     StalePlan,
 )
@@ -54,6 +56,7 @@ from poolkeeper.reconcile.observe.observation import Observation, observe_cluste
 from poolkeeper.reconcile.pass_memory import PendingPlan
 from poolkeeper.telemetry import audit as audit_trail
 from poolkeeper.telemetry.audit import AuditTrail, Emit
+from poolkeeper.zk import fencing
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.fencing import Holder
@@ -154,6 +157,11 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         observed = adoption.with_approved_adoptions(command.desired, observed, approved)
         asked = _plan_awaiting_approval(command.desired, session)
         plan, resumed = _choose_plan(command, observed, before, asked)
+        beside_other = _is_refused_beside(before.holder, plan, resumed=resumed)
+        if beside_other:
+            _wait_for_other(session, before, plan)
+    if beside_other:
+        return _apply(command, check)
     printing.warn(
         (*map(str, before.damage), *map(str, observed.reading.notes), *enriching.warnings)
     )
@@ -177,6 +185,32 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     if operator is not None:
         return _hand_over(command, plan, operator, check)
     return _drive(command, plan, check, resumed=resumed)
+
+
+def _is_refused_beside(holder: Holder | None, plan: Plan | None, *, resumed: bool) -> bool:
+    """Whether what comes next, to end a run without `plan`, cannot be done beside `holder`."""
+    if holder is None or plan is None:
+        return holder is not None
+    return holder.what != OPERATOR and (resumed or not plan.empty)
+
+
+def _wait_for_other(session: Session, before: JournalView, plan: Plan | None) -> None:
+    """Wait until the other executor is gone; raise `HolderActive` if it stays.
+
+    A process that was killed holds the journal until its session ends. While another one works,
+    nothing is shown and nobody is asked about what would be refused.
+    """
+    try:
+        fencing.wait_until_released(session, PATIENCE_S)
+    except HolderActive as active:
+        run = before.run
+        if plan is not None or run is None or run.resumes:
+            raise
+        raise HolderActive(
+            f"{active.holder}: it carries out {run.plan}, a plan for other manifests: give it these"
+            " manifests, or end it first",
+            active.session,
+        ) from None
 
 
 def _plan_awaiting_approval(desired: Desired, session: Session) -> Plan | None:

@@ -58,7 +58,7 @@ _LATE: Mapping[LateReason, str] = {
     LateReason.HELD_UP: "something blocks it",
     LateReason.STOOD_STILL: "nothing was copied for a while",
     LateReason.RATE_LOWERED: "the throttle is or was lower than the plan assumed",
-    LateReason.SLOWER: "replicas are copied more slowly than the plan assumed",
+    LateReason.SLOWER: "replicas are or were copied more slowly than the plan assumed",
 }
 
 _RATES: Mapping[RateReason, str] = {

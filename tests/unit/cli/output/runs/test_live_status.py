@@ -87,9 +87,9 @@ def test_the_view_has_facts_a_bar_brokers_and_moves():
         "moves       1 of 3 done, 2 in flight",
         "bytes       40 MiB of 80 MiB",
         "throttle    1 MiB/s a broker",
-        "time        1 min 30 s of 1 min 40 s predicted; 40 s late: replicas are copied more slowly"
-        " than the",
-        "            plan assumed",
+        "time        1 min 30 s of 1 min 40 s predicted; 40 s late: replicas are or were copied"
+        " more slowly",
+        "            than the plan assumed",
         "",
         " 50 % ━━━━━━━━━━━━━━━━━━━━                     1 MiB/s, about 40 s left",
         "",

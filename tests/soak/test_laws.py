@@ -34,7 +34,7 @@ Strategies = tuple[st.SearchStrategy[Any], ...]
 
 DICE = st.randoms(use_true_random=False)
 OWN_PLACEMENT = instances(strategies=(Strategy.BALANCED, Strategy.MANUAL))
-"""Kafka's may lead on demoted brokers, which the next plan changes."""
+"""Kafka's lists are uneven by themselves, which the next plan's balance changes."""
 WORKS = (schedules.fleets(), schedules.BUDGETS)
 
 LAWS: tuple[tuple[Law, int, Strategies], ...] = (

@@ -203,6 +203,20 @@ def test_kafkas_own_algorithm_is_the_same_every_time() -> None:
     assert step.replicas == ((3, 1), (1, 2), (2, 3))
 
 
+@pytest.mark.parametrize("racks", [{1: "a", 2: "b"}, {3: "a"}, {}], ids=["two", "one", "none"])
+def test_the_layout_of_kafkas_algorithm_stays_where_only_some_brokers_have_racks(racks) -> None:
+    pool = pool_spec("p", *range(1, 7), goals=(), demote=frozenset({2, 5}))
+    topics = (
+        topic_spec(f"t{n}", "p", partitions=12, replication_factor=2, strategy=Strategy.KAFKA)
+        for n in range(4)
+    )
+    seen = cluster({b: racks.get(b) for b in range(1, 7)}, topic("t0", (3, 1), (1, 3)))
+    plan = lawful(desired([pool], *topics), seen)  # the next plan moves nothing
+    assert [type(step) for step in plan.steps] == [CreateTopic] * 3 + [AddPartitions]
+    lists = [replicas for step in plan.steps for replicas in step.replicas]
+    assert {r for r in lists if r[0] in (2, 5)} <= {(2, 5), (5, 2)}
+
+
 def test_added_partitions_leave_the_others_as_they_are() -> None:
     wanted = desired([pool_spec("p", 1, 2, 3)], topic_spec("t", "p", partitions=3))
     plan = lawful(wanted, cluster((1, 2, 3), topic("t", (1,), (2,))))

@@ -36,7 +36,7 @@ def test_every_plan_passes_the_independent_audit(instance: Instance) -> None:
 
 
 @examples(4)
-@given(instances(strategies=(Strategy.BALANCED, Strategy.MANUAL)))  # Kafka's may lead on demoted
+@given(instances(strategies=(Strategy.BALANCED, Strategy.MANUAL)))  # Kafka's lists are uneven
 def test_a_plan_for_the_outcome_of_a_plan_has_no_moves(instance: Instance) -> None:
     desired, cluster, gone = instance
     first = make_plan(desired, cluster, gone=gone)

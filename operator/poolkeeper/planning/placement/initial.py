@@ -3,10 +3,13 @@
 Balanced  partition by partition, each replica to the broker that holds least of the topic, then
           least of all, in proportion to weight, within the even spread over racks; of the chosen
           brokers the one that leads least of the topic, then least of all, comes first
-Kafka     Kafka's own algorithm over the pool's usable brokers, with racks if all of them have
-          one. Kafka draws start and shift at random; here they come from the topic's name (the
-          first and the second eight bytes of its SHA-256, modulo the number of brokers), so that
-          the same manifest always gives the same layout, and different topics different ones
+Kafka     Kafka's own algorithm over the pool's usable brokers, with racks if any of them has
+          one: brokers without a rack are one rack, as for every law. (Kafka forgets all racks
+          then, and the next plan would move what that puts into one.) A demoted broker that would
+          lead a partition changes places with the first one that may. Kafka draws start and shift
+          at random; here they come from the topic's name (the first and the second eight bytes of
+          its SHA-256, modulo the number of brokers), so that the same manifest always gives the
+          same layout, and different topics different ones
 """
 
 import hashlib
@@ -83,7 +86,7 @@ def kafka_lists(
         start=int.from_bytes(digest[:8]) % count,
         shift=int.from_bytes(digest[8:16]) % count,
     )
-    return tuple(made[partition] for partition in range(partitions))
+    return tuple(_led_by_others(usable, made[partition]) for partition in range(partitions))
 
 
 def added_kafka_lists(
@@ -91,11 +94,22 @@ def added_kafka_lists(
 ) -> tuple[Replicas, ...]:
     """Lists that Kafka would choose if partitions were added without an assignment."""
     made = assignments.add_partitions(_for_kafka(usable), dict(enumerate(existing)), new_total)
-    return tuple(made[partition] for partition in range(len(existing), new_total))
+    return tuple(_led_by_others(usable, made[each]) for each in range(len(existing), new_total))
 
 
 def _for_kafka(usable: EligibleBrokers) -> list[tuple[int, str | None]]:
-    return assignments.with_rack_mode(sorted(usable.racks.items()), assignments.RackMode.SAFE)
+    modes = assignments.RackMode
+    mode = modes.ENFORCED if any(usable.racks.values()) else modes.DISABLED
+    brokers = [(broker, rack or "") for broker, rack in sorted(usable.racks.items())]
+    return assignments.with_rack_mode(brokers, mode)
+
+
+def _led_by_others(usable: EligibleBrokers, replicas: Replicas) -> Replicas:
+    """The list with a broker first that may lead. Brokers 1 2 3, 1 demoted: 1 2 3 → 2 1 3."""
+    first = next((at for at, broker in enumerate(replicas) if broker not in usable.demoted), 0)
+    led = list(replicas)
+    led[0], led[first] = led[first], led[0]
+    return tuple(led)
 
 
 def _next(

@@ -8,5 +8,5 @@ the folder `execution` (a plan being carried out). `problems` is why a plan leav
 `readings` one reading of a cluster. The folder `columns` is for what is too many to look at one by
 one. `versions` is Kafka's releases, the folder `topic_config` what their topics can be set to,
 `topic_patterns` how their names are matched. `credentials` is who Poolkeeper is, `names` what its
-resources are called on Kubernetes.
+resources are called on Kubernetes, `file_kinds` what a file is that was given for another kind.
 """

@@ -26,7 +26,9 @@ def parse_plain(
         )
         raise InvalidInput([Problem(file, wrong.lineno, "", message)]) from None
     except UnicodeDecodeError:
-        raise InvalidInput([Problem(file, 0, "", "is not UTF-8")]) from None
+        gzipped = "is compressed by gzip (expected JSON; of snapshots NAME.json.gz)"
+        message = gzipped if data.startswith(b"\x1f\x8b") else "is not UTF-8"
+        raise InvalidInput([Problem(file, 0, "", message)]) from None
     except RecursionError:
         raise InvalidInput([Problem(file, 0, "", "is nested too deeply")]) from None
     except ValueError:

@@ -105,6 +105,14 @@ def test_what_is_absent_is_unknown_and_never_zero() -> None:
     )
 
 
+def test_a_topic_whose_partitions_are_not_told_is_left_alone() -> None:
+    found = snapshots.from_json(
+        {**SMALLEST, "topics": [{"name": "t"}, {"name": "u", "partitions": []}]}
+    )
+    assert found.damaged == {"t": "the snapshot does not tell its partitions"}
+    assert {name: len(topic.partitions) for name, topic in found.topics.items()} == {"u": 0}
+
+
 def test_a_null_is_as_good_as_absent_and_unknown_keys_are_ignored() -> None:
     body = json.loads(json.dumps(SMALLEST))
     body["topics"][0]["partitions"][0] |= {"leader": None, "isr": None, "bytes": None, "new": 1}
@@ -153,6 +161,9 @@ WRONG = [
     ("cluster.name", 5, "cluster.name", "is 5 (expected a string)"),
     ("cluster.controller", "1", "cluster.controller", "is '1' (expected a broker id)"),
     ("brokers", {}, "brokers", "is {} (expected a list)"),
+    ("brokers", ..., "brokers", "is missing (expected a list)"),
+    ("topics", ..., "topics", "is missing (expected a list)"),
+    ("topics", None, "topics", "is missing (expected a list)"),
     ("brokers.0", 1, "brokers[0]", "is 1 (expected an object)"),
     ("brokers.0.id", ..., "brokers[0].id", "is missing (expected a broker id)"),
     ("brokers.0.id", "1", "brokers[0].id", "is '1' (expected a broker id)"),

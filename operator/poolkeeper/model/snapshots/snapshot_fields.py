@@ -1,6 +1,8 @@
 """The fields of a snapshot as declared types: `decode` and `convert` give the cluster.
 
-A `null` counts as absent. Unknown keys are ignored. All problems are reported at once. Whatever can
+A `null` counts as absent. Which brokers and topics there are has to be told, as nobody can plan
+without; a topic whose partitions are not told is left alone as a damaged one is. Unknown keys are
+ignored. All problems are reported at once. Whatever can
 be read from ZooKeeper can be read from a snapshot: a request may name partition -1, and a state
 leader -7. Topics have names that their nodes can have, if not all that Kafka takes: a copy of the
 cluster has these nodes. Texts that UTF-8 does not have are refused, as no table or file could hold
@@ -16,8 +18,10 @@ from typing import Annotated
 from msgspec import Meta
 
 from poolkeeper import typed_json
+from poolkeeper.errors import InvalidInput
 from poolkeeper.model.columns.list_lengths import list_length_max, long_lists
 from poolkeeper.model.columns.partition_columns import PartitionColumns, TopicPartitions
+from poolkeeper.model.file_kinds import FileKind, told_by_kind
 from poolkeeper.model.topology import (
     Broker,
     Cluster,
@@ -41,6 +45,7 @@ from poolkeeper.typed_json import (
 )
 
 VERSION = 1
+_UNTOLD = "the snapshot does not tell its partitions"
 
 _Leader = Annotated[
     int, Meta(ge=-INTEGER_MAX, le=INTEGER_MAX, description="a broker id, or -1 for none")
@@ -61,12 +66,18 @@ _Rate = Annotated[float, Meta(ge=0, le=2**53, description="a number from 0 to 2^
 
 def decode(data: bytes, file: str) -> Cluster:
     """Return the cluster of a JSON text; raises `InvalidInput` naming `file`."""
-    return _cluster(typed_json.decode(data, _Snapshot, file, halves=False, repeats=False))
+    try:
+        return _cluster(typed_json.decode(data, _Snapshot, file, halves=False, repeats=False))
+    except InvalidInput as wrong:
+        raise told_by_kind(wrong, data, file, FileKind.SNAPSHOT) from None
 
 
 def convert(data: object, file: str) -> Cluster:
     """Return the cluster of plain values; raises `InvalidInput` naming `file`."""
-    return _cluster(typed_json.convert(data, _Snapshot, file, halves=False))
+    try:
+        return _cluster(typed_json.convert(data, _Snapshot, file, halves=False))
+    except InvalidInput as wrong:
+        raise told_by_kind(wrong, data, file, FileKind.SNAPSHOT) from None
 
 
 class _About(SparseObject):
@@ -123,8 +134,8 @@ class _Requested(SparseObject):
 class _Snapshot(SparseObject):
     version: FormatVersion
     cluster: _About
-    brokers: Annotated[tuple[_Broker, ...], unique("id")] | None = None
-    topics: Annotated[tuple[_Topic, ...], unique("name")] | None = None
+    brokers: Annotated[tuple[_Broker, ...], unique("id")]
+    topics: Annotated[tuple[_Topic, ...], unique("name")]
     reassignment: tuple[_Requested, ...] | None = None
     deleting: tuple[_NodeName, ...] | None = None
     torn: tuple[_NodeName, ...] | None = None
@@ -133,8 +144,8 @@ class _Snapshot(SparseObject):
     read_ms: Milliseconds | None = None
 
     def __post_init__(self) -> None:
-        refuse_twice(broker.id for broker in self.brokers or ())
-        refuse_twice(topic.name for topic in self.topics or ())
+        refuse_twice(broker.id for broker in self.brokers)
+        refuse_twice(topic.name for topic in self.topics)
 
 
 def _cluster(read: _Snapshot) -> Cluster:
@@ -143,10 +154,12 @@ def _cluster(read: _Snapshot) -> Cluster:
         requested = tuple(
             ReassignmentEntry(r.topic, r.partition, r.replicas) for r in read.reassignment
         )
-    topics, long = _topics(sorted(read.topics or (), key=lambda t: t.name))
+    told = [topic for topic in read.topics if topic.partitions is not None]
+    topics, long = _topics(sorted(told, key=lambda topic: topic.name))
+    untold = {topic.name: _UNTOLD for topic in read.topics if topic.partitions is None}
     return Cluster(
         name=read.cluster.name,
-        brokers={b.id: _broker(b) for b in sorted(read.brokers or (), key=lambda b: b.id)},
+        brokers={b.id: _broker(b) for b in sorted(read.brokers, key=lambda b: b.id)},
         topics=topics,
         id=read.cluster.id,
         kafka_version=read.cluster.kafka_version,
@@ -156,7 +169,7 @@ def _cluster(read: _Snapshot) -> Cluster:
         electing=bool(read.electing),
         deleting=frozenset(read.deleting or ()),
         torn=frozenset(read.torn or ()),
-        damaged={**(read.damaged or {}), **long},
+        damaged={**untold, **(read.damaged or {}), **long},
         read_ms=read.read_ms,
     )
 

@@ -17,6 +17,7 @@ from msgspec import Meta, field
 from poolkeeper import typed_json
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.model import plans
+from poolkeeper.model.file_kinds import FileKind, told_by_kind
 from poolkeeper.model.plans import Move, Part, Plan, PlanProblem, Urgency
 from poolkeeper.model.problems import Recorded, reason_named
 from poolkeeper.planning.proposals.identity import plan_hash
@@ -208,7 +209,10 @@ class PlanJson(JsonObject):
 
 def decode(data: bytes, file: str = "") -> Plan:
     """The plan of a JSON text; raises `InvalidInput` with every problem of it."""
-    return plan_of(typed_json.decode(data, PlanJson, file, repeats=False), file)
+    try:
+        return plan_of(typed_json.decode(data, PlanJson, file, repeats=False), file)
+    except InvalidInput as wrong:
+        raise told_by_kind(wrong, data, file, FileKind.PLAN) from None
 
 
 def from_json(data: object, file: str = "") -> Plan:

@@ -18,6 +18,7 @@ from typing import Any
 
 from poolkeeper import near_names
 from poolkeeper.errors import Problem
+from poolkeeper.model.file_kinds import FileKind, mistaken_kind
 from poolkeeper.model.names import API_VERSION, GROUP
 from poolkeeper.resources.parse import schemas
 from poolkeeper.resources.parse.locations import Places
@@ -56,6 +57,8 @@ def head_problem(body: Mapping[str, Any], places: Places) -> Problem | None:
     """The problem with `apiVersion` and `kind`; None for our kinds, and for what is another's."""
     kind, version = body.get("kind"), body.get("apiVersion")
     if not isinstance(version, str):
+        if said := mistaken_kind(body, FileKind.MANIFEST):
+            return places.problem((), said)
         return _no_text(body, "apiVersion", API_VERSION, places)
     if not isinstance(kind, str):
         return _no_text(body, "kind", "the kind of resource", places)

@@ -29,6 +29,7 @@ from poolkeeper.model.credentials import (
     Scheme,
     ZooKeeperCredentials,
 )
+from poolkeeper.model.file_kinds import FileKind, mistaken_kind
 from poolkeeper.model.specs import Tls
 from poolkeeper.resources.parse import files, schemas, yaml_documents
 from poolkeeper.resources.parse.locations import Findings
@@ -80,6 +81,8 @@ def parse(text: str, path: Path, folder: Path | None = None) -> ClientConfig:
     `folder`: what its paths are relative to, if that is not the file's folder.
     """
     parsed, problems = yaml_documents.parse(text, str(path), secret=True)
+    if parsed and (said := mistaken_kind(parsed[0].body, FileKind.CLIENT_CONFIG)):
+        raise InvalidInput([Problem(str(path), 0, "", said)])
     if len(parsed) != 1 and not problems:
         message = f"holds {len(parsed)} documents (expected one)"
         problems.append(Problem(str(path), 0, "", message))

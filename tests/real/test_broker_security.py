@@ -163,18 +163,22 @@ REFUSES = r"demands a client certificate that it trusts|the client's certificate
 """The latter where the connection is closed before the alert is read."""
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["no-certificate", "a-stranger-s"])
+@pytest.mark.parametrize(
+    ("own", "more"),
+    [
+        pytest.param(None, "", id="no-certificate"),
+        pytest.param(pem_texts.CERTIFICATE, "", id="a-stranger-s"),
+        pytest.param(pem_texts.EXPIRED_CERTIFICATE, "expired at 2026-01-01", id="an-old-one"),
+    ],
+)
 def test_who_has_no_certificate_that_the_broker_trusts_is_told_of_certificates(
-    listeners: dict[str, str], files: tuple[Path, Path], tmp_path: Path, own: bool
+    listeners: dict[str, str], files: tuple[Path, Path], tmp_path: Path, own: str | None, more: str
 ) -> None:
-    tls = Tls(ca=str(files[1]))
-    if own:
-        certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-        certificate.write_text(pem_texts.CERTIFICATE)
-        key.write_text(pem_texts.KEY)
-        tls = Tls(ca=str(files[1]), certificate=str(certificate), key=str(key))
-    with pytest.raises(Unavailable, match=REFUSES):
+    ca = files[1]
+    tls = Tls(ca=str(ca)) if own is None else pem_texts.of_a_client(tmp_path, own, ca)
+    with pytest.raises(Unavailable, match=REFUSES) as raised:
         BrokerClient.open([listeners["MUTUAL"]], None, tls, SHORT_S)
+    assert more in str(raised.value)
 
 
 def test_who_is_told_that_credentials_are_not_taken_does_not_wait_for_the_deadline(

@@ -11,6 +11,7 @@ from kazoo.exceptions import NoAuthError
 from kazoo.security import make_acl
 
 import certificates
+import pem_texts
 from contracts.sessions import DEADLINE_S, SECRET
 from poolkeeper.errors import Forbidden, Unavailable
 from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
@@ -174,7 +175,7 @@ def test_tls_encrypts_everything_and_knows_the_server(
 
 
 def test_who_has_no_certificate_that_the_server_trusts_is_told_of_certificates(
-    start_server: Callable[..., Server], certificate: tuple[Path, Path]
+    start_server: Callable[..., Server], certificate: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """The server sends no alert of it, and closes the connection."""
     store, pem = certificate
@@ -187,6 +188,9 @@ def test_who_has_no_certificate_that_the_server_trusts_is_told_of_certificates(
     )
     with pytest.raises(Unavailable, match="do not trust the client's certificate or miss it"):
         Session.open(server.secure, tls=Tls(ca=str(pem)), deadline_s=4)
+    expired = pem_texts.of_a_client(tmp_path, pem_texts.EXPIRED_CERTIFICATE, pem)
+    with pytest.raises(Unavailable, match=r"certificate expired at 2026-01-01 .* UTC: renew it"):
+        Session.open(server.secure, tls=expired, deadline_s=4)
 
 
 def test_the_node_that_is_refused_when_connecting_is_named(

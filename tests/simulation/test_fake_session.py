@@ -22,7 +22,7 @@ from poolkeeper.sandbox.fake_zookeeper import (
     faults,
 )
 from poolkeeper.sandbox.simulation.zookeeper import session as zookeeper_session
-from poolkeeper.zk.client.operations import Create, SetData
+from poolkeeper.zk.client.operations import Check, Create, Operation, SetData
 from poolkeeper.zk.client.session import Session
 
 CHROOT = "/kafka"
@@ -124,6 +124,24 @@ def test_a_write_that_fails_has_an_unknown_outcome(
         node = another.read("/admin")
         assert node is not None
         assert node.data == (b"2" if done else b"1")
+
+
+@pytest.mark.parametrize(
+    ("transaction", "told"),
+    [
+        ((Check("/holder-1", 0), SetData("/admin", b"", 0)), "/admin"),
+        ((Check("/holder-1", 0),), "/holder-1"),
+    ],
+    ids=["of a write", "of a check alone"],
+)
+def test_a_write_that_fails_in_each_session_is_told_in_the_same_words(
+    world: FakeWorld, transaction: Sequence[Operation], told: str
+) -> None:
+    session = world.open(plan=faults.at_writes({1: LOST}))
+    with pytest.raises(Unavailable) as raised:
+        session.commit(transaction)
+    lost = "the connection to ZooKeeper was lost"
+    assert str(raised.value) == f"outcome unknown: {lost} (writing {told})"
 
 
 @pytest.mark.parametrize(

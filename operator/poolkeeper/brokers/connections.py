@@ -21,7 +21,7 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from poolkeeper import tls_failures
+from poolkeeper import tls_failures, tls_files
 from poolkeeper.brokers import message_codecs
 from poolkeeper.brokers.sizes import Failure
 from poolkeeper.errors import Refused, Unavailable
@@ -99,7 +99,9 @@ def connect(
         why = reason(error)
         if isinstance(error, kafka_errors.KafkaTimeoutError) and attempts:
             why = attempts[-1].last_error or why
-        raise Unavailable(f"brokers at {','.join(bootstrap)}: {why}") from error
+        certificate = settings.get("ssl_certfile")
+        dates = tls_files.dates_remark(str(certificate)) if certificate else ""
+        raise Unavailable(f"brokers at {','.join(bootstrap)}: {why}{dates}") from error
 
 
 def consumer_beside(client: KafkaAdminClient, deadline_s: float) -> KafkaConsumer:

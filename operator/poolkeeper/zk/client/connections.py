@@ -19,6 +19,7 @@ from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState, KeeperState
 
+from poolkeeper import tls_files
 from poolkeeper.errors import Forbidden, Refused, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model import addresses
@@ -228,7 +229,8 @@ class Connector:
         except (OSError, RuntimeError) as error:
             why = getattr(error, "strerror", None) or error
             raise Unavailable(f"no ZooKeeper can be asked at {address.servers}: {why}") from error
-        why = f" ({refusals})" if str(refusals) else ""
+        dates = tls_files.dates_remark(client.certfile)
+        why = f" ({refusals}{dates})" if str(refusals) else dates
         connection.close()
         raise Unavailable(
             f"no ZooKeeper answers at {address.servers} within {self.deadline_s:g} s{why}"

@@ -7,6 +7,7 @@ the second question ends the attempt.
 """
 
 import ssl
+import struct
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -23,6 +24,7 @@ SILENT = (
     "it accepts connections, but does not answer in time, as a server does that hangs or that is no"
     " ZooKeeper: a broker's port is none, and Kafka in KRaft mode has none"
 )
+OTHER_PROTOCOL = "what it answers is not ZooKeeper's: is another service at this port?"
 HUNG_UP = (
     "it closes connections, as servers do that have no quorum, that do not trust the client's"
     " certificate or miss it, or that have no TLS at this port"
@@ -111,6 +113,8 @@ def reason(error: BaseException, tls: bool) -> str:
             return SILENT if isinstance(error, KazooTimeoutError) else "no answer in time"
         case None | ConnectionResetError() | BrokenPipeError():
             return HUNG_UP if tls else HUNG_UP_WITHOUT_TLS
+        case struct.error():
+            return OTHER_PROTOCOL
         case OSError():
             return cause.strerror or str(cause)
         case _:

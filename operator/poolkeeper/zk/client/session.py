@@ -279,8 +279,13 @@ class Session:
 
 
 def _written(transaction: Sequence[Operation]) -> str:
-    """Name the nodes of a transaction; of hundreds the first ones tell what it is about."""
-    paths = tuple(dict.fromkeys(operation.path for operation in transaction))
+    """Name the nodes that a transaction writes; of hundreds the first ones tell what it is about.
+
+    Those that it only checks are named where it does nothing else: the holder's has the session in
+    its name, and who fails again and again in new sessions would tell something else each time.
+    """
+    writes = [each for each in transaction if not isinstance(each, Check)] or transaction
+    paths = tuple(dict.fromkeys(operation.path for operation in writes))
     named, more = paths[:NAMED_MAX], len(paths) - NAMED_MAX
     return ", ".join(named) + (f" and {count(more, 'node')} more" if more > 0 else "")
 

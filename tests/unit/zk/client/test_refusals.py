@@ -13,7 +13,13 @@ from kazoo.protocol.connection import ConnectionDropped
 
 from poolkeeper.errors import Forbidden, Unavailable
 from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
-from poolkeeper.zk.client.refusals import HUNG_UP, HUNG_UP_WITHOUT_TLS, SILENT, reason
+from poolkeeper.zk.client.refusals import (
+    HUNG_UP,
+    HUNG_UP_WITHOUT_TLS,
+    OTHER_PROTOCOL,
+    SILENT,
+    reason,
+)
 from poolkeeper.zk.client.session import Session
 
 DEADLINE_S = 2.0
@@ -65,6 +71,7 @@ def alert(name: str) -> ssl.SSLError:
         (dropped(BrokenPipeError(32, "broken")), True, HUNG_UP),
         (KazooTimeoutError(), False, SILENT),
         (dropped(TimeoutError()), False, "no answer in time"),
+        (struct.error("unpack_from requires a buffer of 16 bytes"), False, OTHER_PROTOCOL),
     ],
 )
 def test_reasons_in_words(error: Exception, tls: bool, expected: str) -> None:

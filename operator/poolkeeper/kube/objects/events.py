@@ -129,7 +129,9 @@ class EventRecorder:
         with self._condition:
             now_s = self._clock()
             said = (reason, note)
-            if self._ended or not self._filter.admits(reference, said, now_s, warning=warning):
+            if self._ended or not self._filter.admits(
+                reference, said, now_s, namespace=reference.namespace, warning=warning
+            ):
                 return False
             body = event(reference, Note(reason, note, action, warning), self._source, self._now())
             self._queue.append(_PendingEvent(reference, body, now_s, warning))

@@ -2,9 +2,10 @@
 
 A `TokenBucket` holds up to `burst` tokens and gains one every `refill_s` seconds; an event costs
 one. `EventRateLimit` admits an event on two conditions. The same event was not sent for the object
-recently. And the object's bucket and the common bucket each have a token left. Warnings have a
-common bucket of their own: thousands of Topics that are created at once keep none of them from
-being told.
+recently. And the buckets of the object, of its namespace and of all each have a token left. That of
+a namespace is smaller than that of all: whoever edits thousands of Topics leaves room for others,
+and for KafkaClusters. Warnings have such buckets of their own: thousands of Topics that are created
+at once keep none of them from being told.
 """
 
 from collections import OrderedDict
@@ -16,6 +17,7 @@ from poolkeeper.frozen import frozen
 
 REPEAT_S = 600.0
 OBJECT_BURST, OBJECT_REFILL_S = 25, 300.0
+NAMESPACE_BURST, NAMESPACE_REFILL_S = 150, 2 / 3
 TOTAL_BURST, TOTAL_REFILL_S = 200, 0.5
 OBJECTS_MAX = 4096
 REPEATS_MAX = 8192
@@ -55,22 +57,36 @@ class EventRateLimit:
     def __init__(self, now_s: float) -> None:
         full = TokenBucket.full(TOTAL_BURST, TOTAL_REFILL_S, now_s)
         self._totals = {warning: full for warning in (False, True)}
+        self._namespaces: OrderedDict[Hashable, TokenBucket] = OrderedDict()
         self._objects: OrderedDict[Hashable, TokenBucket] = OrderedDict()
         self._repeats: OrderedDict[Hashable, float] = OrderedDict()
 
     def admits(
-        self, about: Hashable, what: Hashable, now_s: float, *, warning: bool = False
+        self,
+        about: Hashable,
+        what: Hashable,
+        now_s: float,
+        *,
+        namespace: str = "",
+        warning: bool = False,
     ) -> bool:
-        """Return whether the event `what` of an object may be sent now; if so, count it as sent."""
+        """Return whether the event `what` of an object may be sent now; if so, count it as sent.
+
+        `namespace` is the object's.
+        """
         said = (about, what)
         if said in self._repeats and now_s - self._repeats[said] < REPEAT_S:
             return False
         own = self._objects.get(about) or TokenBucket.full(OBJECT_BURST, OBJECT_REFILL_S, now_s)
-        own_left = own.refill(now_s).take()
+        shared = self._namespaces.get((namespace, warning)) or TokenBucket.full(
+            NAMESPACE_BURST, NAMESPACE_REFILL_S, now_s
+        )
+        own_left, shared_left = own.refill(now_s).take(), shared.refill(now_s).take()
         total_left = self._totals[warning].refill(now_s).take()
-        if own_left is None or total_left is None:
+        if own_left is None or shared_left is None or total_left is None:
             return False
         self._totals[warning] = total_left
+        _remember(self._namespaces, (namespace, warning), shared_left, OBJECTS_MAX)
         _remember(self._objects, about, own_left, OBJECTS_MAX)
         _remember(self._repeats, said, now_s, REPEATS_MAX)
         return True

@@ -53,27 +53,49 @@ def test_an_object_has_25_at_once_and_then_one_in_five_minutes():
     assert [memory.admits("pool", number, 300) for number in (31, 32)] == [True, False]
 
 
+def admitted(memory, what, *, times, namespace="shop", now_s=0.0, warning=False):
+    """Return how many of so many objects of a namespace are told of."""
+    said = [
+        memory.admits((namespace, n), what, now_s, namespace=namespace, warning=warning)
+        for n in range(times)
+    ]
+    return said.count(True)
+
+
 def test_all_objects_together_are_bounded_too():
     memory = EventRateLimit(0)
-    admitted = [memory.admits(number, "Moving", 0) for number in range(rate_limit.TOTAL_BURST + 5)]
-    assert admitted.count(True) == rate_limit.TOTAL_BURST
+    some = [admitted(memory, "Moving", times=60, namespace=each) for each in "abcd"]
+    assert some == [60, 60, 60, rate_limit.TOTAL_BURST - 180]
+    assert admitted(memory, "Moved", times=9, namespace="e") == 0
     assert memory.admits("late", "Moving", rate_limit.TOTAL_REFILL_S)
+
+
+def test_a_namespace_of_many_objects_leaves_room_for_others():
+    memory, minute_s = EventRateLimit(0), 60.0
+    for warning in (False, True):
+        many = admitted(memory, warning, times=999, warning=warning)
+        assert many == rate_limit.NAMESPACE_BURST
+        assert admitted(memory, warning, times=20, namespace="bank", warning=warning) == 20
+        assert memory.admits("cluster", warning, 0, warning=warning)
+    for minute in range(1, 20):
+        now_s, what = minute * minute_s, f"edit {minute}"
+        flood = admitted(memory, what, times=999, now_s=now_s)
+        assert flood == pytest.approx(minute_s / rate_limit.NAMESPACE_REFILL_S, abs=1)
+        assert admitted(memory, what, times=20, namespace="bank", now_s=now_s) == 20
 
 
 def test_what_goes_well_leaves_room_for_warnings():
     memory = EventRateLimit(0)
-    for number in range(2 * rate_limit.TOTAL_BURST):
-        memory.admits(number, "Created", 0)
-    admitted = [
-        memory.admits(number, "Invalid", 0, warning=True)
-        for number in range(rate_limit.TOTAL_BURST + 5)
-    ]
-    assert admitted.count(True) == rate_limit.TOTAL_BURST
+    admitted(memory, "Created", times=400)
+    assert admitted(memory, "Created", times=400, namespace="bank") == 50
+    assert admitted(memory, "Invalid", times=400, warning=True) == rate_limit.NAMESPACE_BURST
 
 
 def test_memory_is_bounded():
     memory = EventRateLimit(0)
     for number in range(3 * rate_limit.OBJECTS_MAX):
         memory.admits(number, "Moving", number * rate_limit.TOTAL_REFILL_S)
+        memory.admits("x", number, number, namespace=f"n{number}")
     assert len(memory._objects) <= rate_limit.OBJECTS_MAX
+    assert len(memory._namespaces) <= rate_limit.OBJECTS_MAX
     assert len(memory._repeats) <= rate_limit.REPEATS_MAX

@@ -280,7 +280,7 @@ def with_end(rebalance_state: RebalanceState, now_ms: int) -> RebalanceState:
 
 def without_record(rebalance_state: RebalanceState) -> RebalanceState:
     """The state if the plans cannot be read any more: runs that have begun continue."""
-    message = "the record of the plans is gone"
+    message = "the record of the plans is gone, or was changed by somebody"
     parts = tuple(
         part
         if part.state.is_final

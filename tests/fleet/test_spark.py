@@ -12,6 +12,7 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from fleet import asking, cases
@@ -171,11 +172,7 @@ def assert_views(spark: Engine, lake: Lake) -> None:
     lake.objects.put(f"{last.path.rpartition('/')[0]}/copy.parquet", copied)  # by somebody
     swept = local_path(lake.root) / "turns" / f"day={cases.DAY}"  # and no file in it
     swept.mkdir(parents=True)
-    sql = spark._session.sql
-    there = views.tables_there(lake.objects, TABLES_OF)
-    for statement in views.views(lake.root, views.SqlDialect.SPARK, TABLES_OF, there).split(";\n"):
-        if statement.strip():
-            sql(statement)
+    make_views(spark, lake)
     expected: dict[str, int] = {}
     for (table, _), rows in cases.rows_of_all(lake).items():
         expected[table] = expected.get(table, 0) + len(rows)
@@ -185,8 +182,38 @@ def assert_views(spark: Engine, lake: Lake) -> None:
     counts = " union all ".join(
         f"select '{name}' as name, count(*) as rows from fleet_{name}" for name in wanted
     )
-    found = {row["name"]: row["rows"] for row in sql(counts).collect()}
+    found = {row["name"]: row["rows"] for row in spark._session.sql(counts).collect()}
     assert found == {name: expected[name] for name in wanted}
+
+
+def make_views(spark: Engine, lake: Lake) -> str:
+    there = views.tables_there(lake.objects, TABLES_OF)
+    made = views.views(lake.root, views.SqlDialect.SPARK, TABLES_OF, there)
+    for statement in made.split(";\n"):
+        if statement.strip():
+            spark._session.sql(statement)
+    return made
+
+
+def test_views_have_the_columns_that_tables_got_since_their_first_files(
+    spark: Engine, lake: Lake
+) -> None:
+    desired, cluster = cases.golden()["separate"]
+    brokers = {id_: replace(b, min_insync=2) for id_, b in cluster.brokers.items()}
+    case = cases.named((desired, replace(cluster, brokers=brokers)), "main")
+    cases.put(lake, case, "2026-02-28")
+    cases.put(lake, case)
+    assert "mergeSchema" not in make_views(spark, lake)  # it would open all files
+    (file,) = cases.entry(lake, "snapshot", day="2026-02-28").of_table(schemas.BROKERS)
+    path = local_path(lake.root) / file.path
+    pq.write_table(pq.read_table(path, partitioning=None).drop_columns(["min_insync"]), path)
+    assert make_views(spark, lake).count("mergeSchema") == 1
+    by_day = "select day, count(*), sum(min_insync) from fleet_brokers group by day order by day"
+    count = len(brokers)
+    assert [(str(day), *figures) for day, *figures in spark._session.sql(by_day).collect()] == [
+        ("2026-02-28", count, None),
+        (cases.DAY, count, 2 * count),
+    ]
 
 
 def assert_nothing_counts_in_views(spark: Engine, lake: Lake) -> None:

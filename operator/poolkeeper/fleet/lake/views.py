@@ -7,13 +7,22 @@ and DuckDB a view reads the table's folder, so that it need not be made again wh
 published; Trino has to be told of new days and runs, by the same statements again. A table without
 a file has no view yet: Spark and DuckDB refuse all statements for one over a folder that holds
 none, as a swept run may leave it.
+
+Files of earlier releases lack the columns that a table has got since. Spark takes the columns of
+the first file, by its path, unless it is told to merge those of all: then it opens every file for
+each statement. So it is told where the first file lacks one, and only there (from Spark 4.0 on).
 """
 
+import io
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Protocol
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.filesystems import local_path
 from poolkeeper.fleet.lake.objects import Objects
 from poolkeeper.fleet.lake.versions import NAME, SUFFIX
@@ -33,36 +42,53 @@ class SqlDialect(StrEnum):
     TRINO = "trino"
 
 
-def tables_there(objects: Objects, steps: Mapping[str, Iterable[TableSchema]]) -> set[str]:
-    """The names of tables that have a file."""
+def tables_there(objects: Objects, steps: Mapping[str, Iterable[TableSchema]]) -> dict[str, bool]:
+    """The names of tables that have a file; and whether the first of it lacks a column."""
     known = (schemas.CURRENT, schemas.MANIFESTS, *(each for of in steps.values() for each in of))
     folders = {each.name for each in objects.children("") if each.is_folder}
-    return {
-        each.name
+    found = {
+        each.name: (each, _first_file(objects, each.name, len(each.by)))
         for each in known
-        if each.name in folders and _has_file(objects, each.name, len(each.by))
+        if each.name in folders
+    }
+    return {
+        name: _lacks_columns(objects, table, file)
+        for name, (table, file) in found.items()
+        if file is not None
     }
 
 
-def _has_file(objects: Objects, folder: str, depth: int) -> bool:
-    """Whether there is a file so many folders below; the last folders are looked at first."""
-    for each in reversed(objects.children(folder)):
-        if depth and each.is_folder and _has_file(objects, each.path, depth - 1):
-            return True
-        if not depth and not each.is_folder and each.name.endswith(SUFFIX):
-            return True
-    return False
+def _first_file(objects: Objects, folder: str, depth: int) -> str | None:
+    """The path of the first file so many folders below."""
+    for each in objects.children(folder):
+        if depth and each.is_folder:
+            if (found := _first_file(objects, each.path, depth - 1)) is not None:
+                return found
+        elif not depth and not each.is_folder and each.name.endswith(SUFFIX):
+            return each.path
+    return None
+
+
+def _lacks_columns(objects: Objects, table: TableSchema, file: str) -> bool:
+    """Whether the file was written before a column of the table; one that is damaged was not."""
+    try:
+        written = pq.read_schema(io.BytesIO(objects.read(file) or b""))
+    except (DamagedFile, OSError, pa.ArrowException):
+        return False
+    return not {column.name for column in table.stored} <= set(written.names)
 
 
 def views(
-    root: str, engine: SqlDialect, steps: Mapping[str, Iterable[TableSchema]], there: Iterable[str]
+    root: str,
+    engine: SqlDialect,
+    steps: Mapping[str, Iterable[TableSchema]],
+    there: Mapping[str, bool],
 ) -> str:
-    """Statements, each with a semicolon; `there`: names of tables that have a file.
+    """Statements, each with a semicolon; `there`: see `tables_there`.
 
     Raises `Refused` where there are no tables, and for a root that the engine takes for a pattern.
     """
-    known = set(there)
-    if schemas.CURRENT.name not in known:
+    if schemas.CURRENT.name not in there:
         raise Refused(f"{root}: holds no tables (poolkeeper fleet run makes them)")
     wrong = [character for character in _OF_PATTERNS if character in root]
     if wrong and engine is not SqlDialect.TRINO:
@@ -71,22 +97,24 @@ def views(
             f" without any of {' '.join(_OF_PATTERNS)})"
         )
     source = _SOURCES[engine]
-    found = list(source.before(root, schemas.CURRENT))
-    found.append(_latest(source, root, schemas.CURRENT))
-    if schemas.MANIFESTS.name in known:
-        found += source.before(root, schemas.MANIFESTS)
-        found.append(_latest(source, root, schemas.MANIFESTS))
+    found: list[str] = []
+    for table in (schemas.CURRENT, schemas.MANIFESTS):
+        if table.name in there:
+            found += source.before(root, table)
+            rows = source.versions(root, table, merged=there[table.name])
+            found.append(_latest(source, rows, table))
     for step, tables in steps.items():
         for table in tables:
-            if table.name in known:
+            if table.name in there:
                 found += source.before(root, table)
-                found.append(_view(step, table, source.rows(root, table)))
+                rows = source.rows(root, table, merged=there[table.name])
+                found.append(_view(step, table, rows))
     return "".join(f"{statement};\n\n" for statement in found).rstrip("\n") + "\n"
 
 
-def _latest(source: "type[_Source]", root: str, table: TableSchema) -> str:
+def _latest(source: "type[_Source]", rows: str, table: TableSchema) -> str:
     """The view of a table of versions: the rows of the latest, in each of its folders."""
-    rows, file = source.versions(root, table), source.file
+    file = source.file
     by = "".join(f"{name}, " for name in table.by)
     of_every = "".join(f"every.{name}, " for name in table.by)
     grouped = f" group by {by.removesuffix(', ')}" if by else ""
@@ -134,11 +162,14 @@ class _Source(Protocol):
         """Statements that must be executed before `rows` can be named."""
 
     @staticmethod
-    def rows(root: str, table: TableSchema) -> str:
-        """All rows of the table, as a view's statement names them."""
+    def rows(root: str, table: TableSchema, *, merged: bool) -> str:
+        """All rows of the table, as a view's statement names them.
+
+        `merged`: with the columns of all files, where the first one lacks some.
+        """
 
     @staticmethod
-    def versions(root: str, table: TableSchema) -> str:
+    def versions(root: str, table: TableSchema, *, merged: bool) -> str:
         """The same with the column `file`."""
 
 
@@ -152,12 +183,13 @@ class _Spark:
         return []
 
     @staticmethod
-    def rows(root: str, table: TableSchema) -> str:
-        return f"parquet.`{root.replace('`', '``')}/{table.name}`"
+    def rows(root: str, table: TableSchema, *, merged: bool) -> str:
+        options = " with ('mergeSchema' = 'true')" if merged else ""
+        return f"parquet.`{root.replace('`', '``')}/{table.name}`{options}"
 
     @staticmethod
-    def versions(root: str, table: TableSchema) -> str:
-        return _Spark.rows(root, table)
+    def versions(root: str, table: TableSchema, *, merged: bool) -> str:
+        return _Spark.rows(root, table, merged=merged)
 
 
 class _DuckDb:
@@ -170,11 +202,11 @@ class _DuckDb:
         return []
 
     @staticmethod
-    def rows(root: str, table: TableSchema) -> str:
+    def rows(root: str, table: TableSchema, *, merged: bool) -> str:
         return _DuckDb._read(root, table)
 
     @staticmethod
-    def versions(root: str, table: TableSchema) -> str:
+    def versions(root: str, table: TableSchema, *, merged: bool) -> str:
         return _DuckDb._read(root, table, ", filename = true")
 
     @staticmethod
@@ -222,12 +254,12 @@ class _Trino:
         ]
 
     @staticmethod
-    def rows(root: str, table: TableSchema) -> str:
+    def rows(root: str, table: TableSchema, *, merged: bool) -> str:
         return f"{PREFIX}{table.name}_files"
 
     @staticmethod
-    def versions(root: str, table: TableSchema) -> str:
-        return _Trino.rows(root, table)
+    def versions(root: str, table: TableSchema, *, merged: bool) -> str:
+        return _Trino.rows(root, table, merged=merged)
 
 
 def _quoted(text: str) -> str:

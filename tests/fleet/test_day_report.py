@@ -166,6 +166,12 @@ def schedule_nothing(lake: Lake) -> None:
     publish_tables(lake, BUDGET, cases.DAY, made)
 
 
+def declare_windows(lake: Lake, name: str) -> None:
+    desired = manifests.read(lake)[name].desired
+    closed = replace(desired.cluster.execution, windows=(Window("0 22 * * *", 8 * 3600),))
+    manifests.write(lake, [replace(desired, cluster=replace(desired.cluster, execution=closed))])
+
+
 GAPS = [
     pytest.param(
         lambda lake: be_killed(lake, SNAPSHOT, "moving"),
@@ -217,6 +223,16 @@ GAPS = [
         [Missing(Gap.NOT_SCHEDULED, "came"), Missing(Gap.NOT_SCHEDULED, "moving")],
         id="plans are newer than the budget",
     ),
+    pytest.param(
+        lambda lake: pipeline.plan(ALONE, lake, cases.DAY, ["moving"], again=True),
+        [Missing(Gap.NOT_SCHEDULED, "moving")],
+        id="a plan of the same bytes is newer than the budget",
+    ),
+    pytest.param(
+        lambda lake: declare_windows(lake, "came"),
+        [Missing(Gap.NOT_SCHEDULED, "came")],
+        id="windows are newer than the budget",
+    ),
 ]
 
 
@@ -257,6 +273,18 @@ def test_a_damaged_table_is_named_and_the_others_are_reported(lake: Lake, table)
     assert distrusted == concerned
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["the same plan", "made again"])
+def test_a_budget_that_does_not_say_what_it_was_made_from_is_of_plans_of_its_bytes(
+    lake: Lake, again: bool
+):
+    known = cases.entry(lake, BUDGET, FLEET)
+    run = lake.begin(BUDGET, cases.DAY, TABLES_OF[BUDGET])  # of an earlier release
+    lake.publish(run, [replace(known, figures={})])
+    if again:
+        pipeline.plan(ALONE, lake, cases.DAY, ["moving"], again=True)
+    assert report_of(lake).missing == ()
+
+
 def test_a_damaged_budget_is_missed_and_made_again(lake: Lake, run):
     file = file_of(lake, BUDGET, schemas.TURNS, FLEET)
     path = local_path(lake.root) / file.path
@@ -274,13 +302,10 @@ def make_budget(lake: Lake) -> Schedule:
     return waves.schedule_day(lake, ALONE.storage, cases.DAY, Budget(), {}, begin).schedule
 
 
-def test_a_budget_has_the_windows_that_are_declared_now(lake: Lake, clusters):
+def test_a_budget_has_the_windows_that_are_declared_now(lake: Lake):
     assert make_budget(lake).turns[0].begin_ms == 0
     for name in ("moving", "came", "still"):
-        desired = cases.named(clusters["separate"], name)[0]
-        closed = replace(desired.cluster.execution, windows=(Window("0 22 * * *", 8 * 3600),))
-        desired = replace(desired, cluster=replace(desired.cluster, execution=closed))
-        manifests.write(lake, [desired])
+        declare_windows(lake, name)
     assert {turn.begin_ms for turn in make_budget(lake).turns} == {10 * 3_600_000}
 
 

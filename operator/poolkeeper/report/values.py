@@ -56,7 +56,7 @@ class Gap(StrEnum):
     NO_BUDGET = "NoBudget"
     """Plans move something, budgets are made for this fleet, and that day has none."""
     NOT_SCHEDULED = "NotScheduled"
-    """The budget does not know the cluster's moves: the plan is newer than the budget."""
+    """The budget was made from another plan of the cluster, or from other windows."""
     NO_TIME = "NoTime"
     """The budget leaves out the cluster's plan, or its last stages."""
     DAMAGED = "Damaged"

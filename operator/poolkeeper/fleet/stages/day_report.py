@@ -46,7 +46,7 @@ from poolkeeper.fleet.stages.publishing import (
     distrust,
     publish_tables,
 )
-from poolkeeper.fleet.stages.waves import Sites
+from poolkeeper.fleet.stages.waves import DayTimeline, Sites
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.parquet import from_rows
 from poolkeeper.frozen import frozen
@@ -250,30 +250,42 @@ def _is_made(lake: Lake, step: str, day: str) -> bool:
 
 def _budget(known: Day, reports: Sequence[ClusterReport]) -> _Budget:
     try:
-        timeline = waves.timeline_of_day(known.lake, known.storage, known.day)
+        found = waves.timeline_of_day(known.lake, known.storage, known.day)
     except PoolkeeperError as wrong:
         return _Budget(None, (Missing(Gap.DAMAGED, "", wrong.line),), damaged_files(wrong))
-    return _Budget(timeline, tuple(_unscheduled(known, reports, timeline)))
+    return _Budget(found.timeline if found else None, tuple(_unscheduled(known, reports, found)))
 
 
 def _unscheduled(
-    known: Day, reports: Sequence[ClusterReport], timeline: Timeline | None
+    known: Day, reports: Sequence[ClusterReport], found: DayTimeline | None
 ) -> Iterator[Missing]:
     moving = [each for each in reports if each.moves]
-    if timeline is None:
+    if found is None:
         if moving and _is_made(known.lake, BUDGET, known.day):
             yield Missing(Gap.NO_BUDGET)
         return
-    timed: Counter[str] = Counter()
-    for bar in timeline.bars:
-        timed[bar.cluster] += bar.bytes
-    for each in timeline.omitted:
-        timed[each.cluster] += each.bytes
+    for each in found.timeline.omitted:
         yield Missing(Gap.NO_TIME, each.cluster, each.reason)
+    made_from = waves.made_from_by_cluster(known.current[PLAN], known.declared)
+    timed = _timed_bytes(found.timeline)
     for planned in moving:
-        # A schedule has all bytes of the plan that it was made from, in time or left out.
-        if planned.name not in timed or timed[planned.name] != planned.bytes:
-            yield Missing(Gap.NOT_SCHEDULED, planned.name)
+        name = planned.name
+        if found.made_from is None:
+            is_scheduled = timed.get(name) == planned.bytes
+        else:
+            is_scheduled = found.made_from.get(name) == made_from[name]
+        if not is_scheduled:
+            yield Missing(Gap.NOT_SCHEDULED, name)
+
+
+def _timed_bytes(timeline: Timeline) -> Mapping[str, int]:
+    """By cluster, all bytes of the plan that a schedule was made from, in time or left out."""
+    found: Counter[str] = Counter()
+    for bar in timeline.bars:
+        found[bar.cluster] += bar.bytes
+    for each in timeline.omitted:
+        found[each.cluster] += each.bytes
+    return found
 
 
 def _differences(

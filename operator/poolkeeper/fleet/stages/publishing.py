@@ -9,6 +9,7 @@ published   one object with the entries of all clusters: those made, and all oth
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -39,6 +40,7 @@ __all__ = ["BUDGET", "FEATURES", "PLAN", "REPORT", "SNAPSHOT", "TABLES_OF"]
 
 FLEET = ""
 """The cluster of the one entry of a budget and of a report, which are of all clusters."""
+NO_FIGURES: Mapping[str, str] = MappingProxyType({})
 
 
 @frozen
@@ -169,13 +171,18 @@ def _kept(
 
 
 def publish_tables(
-    lake: Lake, step: str, day: str, made: Mapping[TableSchema, pa.Table], digest: str = ""
+    lake: Lake,
+    step: str,
+    day: str,
+    made: Mapping[TableSchema, pa.Table],
+    digest: str = "",
+    figures: Mapping[str, str] = NO_FIGURES,
 ) -> ClusterEntry:
     """Write the small tables of a step of the whole fleet, and make them what counts."""
     run = lake.begin(step, day, TABLES_OF[step])
     files = tuple(_put(lake, run, table, content) for table, content in made.items())
     versions = {table.name: str(table.version) for table in made}
-    entry = ClusterEntry(FLEET, run.id, digest, versions=versions, files=files)
+    entry = ClusterEntry(FLEET, run.id, digest, figures=figures, versions=versions, files=files)
     lake.publish(run, [entry])
     return entry
 

@@ -6,6 +6,7 @@ its reason in the report (`day_report`).
 """
 
 import contextlib
+import json
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import field
@@ -55,6 +56,8 @@ from poolkeeper.text import few, first_line
 
 Sites = Mapping[str, str]
 """Site by cluster."""
+_MADE_FROM = "madeFrom"
+"""The figure of a budget that says what it was made from, by cluster, as JSON."""
 
 
 @frozen
@@ -79,13 +82,11 @@ def schedule_day(
         raise Refused(f"{lake.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
     planned = {name: e for name, e in there.items() if e.is_ok}
     declared = manifests.read(lake)  # windows of now: a plan may be older
+    made_from = made_from_by_cluster(planned, declared)
     digest = input_digest(
         "budget",
         repr((budget, sorted(sites.items()), begin.isoformat())),
-        *(
-            f"{name} {entry.run} {declared[name].digest if name in declared else ''}"
-            for name, entry in sorted(planned.items())
-        ),
+        *(f"{name} {what}" for name, what in sorted(made_from.items())),
     )
     if (kept := _kept_schedule(lake, storage, day, digest)) is not None:
         return DaySchedule(kept)
@@ -93,9 +94,21 @@ def schedule_day(
     works = list(_works(Reader(lake.root, storage), planned, declared, sites, damaged))
     made = schedule(works, budget, begin)
     # A budget without a plan that should be in it is made again whenever it is asked for.
-    publish_tables(lake, BUDGET, day, _tables_of(made, budget), "" if damaged else digest)
+    known = {name: what for name, what in made_from.items() if name not in damaged}
+    figures = {_MADE_FROM: json.dumps(known, sort_keys=True)}
+    publish_tables(lake, BUDGET, day, _tables_of(made, budget), "" if damaged else digest, figures)
     distrust(lake, (wrong.path for wrong in damaged.values()))
     return DaySchedule(made, {name: wrong.line for name, wrong in damaged.items()})
+
+
+def made_from_by_cluster(
+    planned: Mapping[str, ClusterEntry], declared: Mapping[str, manifests.Manifest]
+) -> dict[str, str]:
+    """What a budget is made from, by cluster: the rows of its plan, and what is declared."""
+    return {
+        name: f"{entry.run} {declared[name].digest if name in declared else ''}"
+        for name, entry in planned.items()
+    }
 
 
 def _kept_schedule(lake: Lake, storage: Storage, day: str, digest: str) -> Schedule | None:
@@ -109,14 +122,26 @@ def _kept_schedule(lake: Lake, storage: Storage, day: str, digest: str) -> Sched
         return None
 
 
-def timeline_of_day(lake: Lake, storage: Storage, day: str) -> Timeline | None:
+@frozen
+class DayTimeline:
+    """The schedule of a day for a report, and what of each cluster it was made from, if it says."""
+
+    timeline: Timeline
+    made_from: Mapping[str, str] | None
+
+
+def timeline_of_day(lake: Lake, storage: Storage, day: str) -> DayTimeline | None:
     """The schedule of that day for a report, or None if no budget was made for it."""
     entry = lake.current(BUDGET, day).get(FLEET)
     if entry is None:
         return None
     reader = Reader(lake.root, storage)
     head = reader.row(entry, schemas.BUDGETS)
-    return _timeline(_read_schedule(reader, entry), head["budget"])
+    said = entry.figures.get(_MADE_FROM)  # earlier releases did not say it
+    return DayTimeline(
+        _timeline(_read_schedule(reader, entry), head["budget"]),
+        None if said is None else json.loads(said),
+    )
 
 
 @frozen

@@ -14,7 +14,8 @@ _SENTENCES = {
     Gap.NOT_PLANNED: "it could not be planned",
     Gap.OLD_PLAN: "its plan has no page",
     Gap.NO_BUDGET: "no budget was made for that day's plans: run poolkeeper fleet budget",
-    Gap.NOT_SCHEDULED: "its plan is newer than the budget: run poolkeeper fleet budget",
+    Gap.NOT_SCHEDULED: "its plan, or what is declared of it, is newer than the budget:"
+    " run poolkeeper fleet budget",
     Gap.NO_TIME: "the budget has no time for its plan, or for all of it",
     Gap.DAMAGED: "a table of it cannot be read",
 }

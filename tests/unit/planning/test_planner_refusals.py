@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from builders import MIB, cluster, desired, pool_spec, topic, topic_spec
+from builders import MIB, cluster, desired, pool_spec, topic, topic_spec, without_brokers
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
 from poolkeeper.model.specs import Capacity, Headroom, Quotas, Strategy, TopicDefaults
@@ -249,6 +249,15 @@ def test_what_a_small_pool_leaves_behind_is_in_a_rack_of_its_own(rack, stays) ->
     seen = cluster({1: "a", 2: "b", 8: rack}, topic("t", (2, 1)))
     plan = lawful(desired(pool_spec("p", 8), topic_spec("t")), seen)
     assert paths(plan) == {"t-0": ((2, 1), (8, stays))}
+
+
+def test_a_rack_is_drained_while_a_broker_of_the_other_one_is_down() -> None:
+    racks = {1: "a", 2: "a", 3: "b", 4: "b"}
+    seen = without_brokers(cluster(racks, topic("t", (1, 3), (4, 1))), 3)
+    pool = pool_spec("p", 1, 2, 3, 4, drain=frozenset({1, 2}), racks={3: "b"})
+    plan = lawful(desired(pool, topic_spec("t")), seen)
+    assert paths(plan) == {"t-0": ((1, 3), (4, 3))}
+    assert lawful(desired(pool, topic_spec("t")), cluster(racks, topic("t", (4, 3), (3, 4)))).empty
 
 
 def test_a_drained_member_of_a_small_pool_gives_way_before_racks_are_shared() -> None:

@@ -8,13 +8,14 @@ or moving already are left alone.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from poolkeeper.algorithms.names import is_internal
 from poolkeeper.model.plans import Move
 from poolkeeper.model.specs import ReplicasAtATime, Strategy, TopicSpec
 from poolkeeper.model.topology import Replicas
-from poolkeeper.planning.audit.excess import LAWS, partition_excess
+from poolkeeper.planning.audit.excess import LAWS, partition_excess, rack_excess
 from poolkeeper.planning.audit.violations import (
     Violation,
     fault_of_list,
@@ -120,11 +121,16 @@ def _brings_together(rules: Rules, move: Move) -> bool:
     """Whether replicas of racks of their own come to share one, and the pool has more racks.
 
     A move into a pool may do so by the order of the laws, and the planner never does. But racks may
-    have been declared, or registered, after it planned.
+    have been declared, or registered, after it planned. A broker that is down for a while takes a
+    place in its rack: what drained brokers give to the live ones there is as even as it will be.
     """
     home = rules.home(move.topic)
     was, becomes = (partition_excess(rules, home, r) for r in (move.source, move.target))
-    uneven = becomes[-1] if becomes < was else 0  # else one of its steps is worse
+    if becomes >= was or not becomes[-1] or home.pool is None:  # or one of its steps is worse
+        return False
+    staying = Counter(rules.racks[b] for b in rules.members[home.pool] - rules.to_empty)
+    held = [rules.racks.get(broker) for broker in set(move.target)]
+    uneven = min(becomes[-1], rack_excess(held, staying))
     before = [rules.racks.get(broker, f"broker {broker}") for broker in set(move.source)]
     return uneven > len(before) - len(set(before))
 

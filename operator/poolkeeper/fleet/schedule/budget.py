@@ -15,6 +15,8 @@ from poolkeeper.model.specs import Window
 MIB = 1024**2
 UNBOUNDED = 2**62
 """Stands for a rate or a time that nothing limits."""
+LATEST_S = 100 * 365 * 86_400
+"""No schedule goes on for longer: its end has to be a time that a calendar has."""
 
 
 class ScheduledStage(NamedTuple):

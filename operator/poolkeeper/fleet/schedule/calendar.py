@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from poolkeeper.fleet.schedule.budget import UNBOUNDED, Budget
+from poolkeeper.fleet.schedule.budget import LATEST_S, UNBOUNDED, Budget
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
 from poolkeeper.planning.run_state.gates.windows import closing_time
@@ -96,7 +96,7 @@ def fleet_of(budget: Budget, begin: datetime) -> Fleet:
     """The fleet's rate over time."""
     whole = UNBOUNDED if budget.bytes_per_s is None else max(0, budget.bytes_per_s)
     if not budget.windows:
-        return Fleet((Piece(0, UNBOUNDED, whole, UNBOUNDED),))
+        return Fleet((Piece(0, LATEST_S * 1000, whole, LATEST_S * 1000),))
     rated = [
         (opening, whole if each.bytes_per_s is None else max(0, min(whole, each.bytes_per_s)))
         for each in budget.windows

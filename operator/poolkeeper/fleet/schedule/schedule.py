@@ -18,6 +18,7 @@ from itertools import pairwise
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.schedule import time_bound
 from poolkeeper.fleet.schedule.budget import (
+    LATEST_S,
     UNBOUNDED,
     Budget,
     ClusterWork,
@@ -93,7 +94,8 @@ def _reason(
     work: ClusterWork, done: int, budget: Budget, fleet: Fleet, opened: Sequence[Opening]
 ) -> str:
     """Why the first stage that is left had no time."""
-    days = fine_duration(budget.horizon_s)
+    has_windows = bool(budget.windows or work.windows)
+    days = fine_duration(budget.horizon_s if has_windows else LATEST_S)
     site_rate = budget.sites.get(work.site, UNBOUNDED)
     if budget.clusters_max is not None and budget.clusters_max <= 0:
         return "the budget lets no cluster move"
@@ -112,9 +114,10 @@ def _reason(
         needs.items(), key=lambda item: item[1] - (item[0].deadline_ms - item[0].begin_ms)
     )
     span = fine_duration((spell.deadline_ms - spell.begin_ms) / 1000)
+    longer = "lengthen the windows, " if has_windows else ""
     return (
-        f"stage {done + 1} needs {fine_duration(ms / 1000)}, and has {span} at most: lengthen the"
-        " windows, raise the rate or lower spec.execution.maxBytes"
+        f"stage {done + 1} needs {fine_duration(ms / 1000)}, and has {span} at most: {longer}"
+        "raise the rate or lower spec.execution.maxBytes"
     )
 
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -216,6 +217,19 @@ REASONS = [
         "the budget has no time for it within 1 d",
         id="more work than time",
     ),
+    pytest.param(
+        replace(WORK, stages=(hour_of(100 * 24 * 40_000),), windows=()),
+        SMALL,
+        "stage 1 needs 40000 d, and has 36500 d at most: raise the rate or lower"
+        " spec.execution.maxBytes",
+        id="more time than a calendar has",
+    ),
+    pytest.param(
+        replace(WORK, stages=(ScheduledStage(0, 20_000 * 24 * HOUR),) * 2, windows=()),
+        Budget(),
+        "the budget has no time for it within 36500 d",
+        id="more stages than a calendar has time for",
+    ),
 ]
 
 
@@ -223,6 +237,7 @@ REASONS = [
 def test_what_is_left_out_says_why(work, budget, reason):
     found = schedule.schedule([work], budget, BEGIN)
     assert [left.reason for left in found.left_out] == [reason]
+    assert BEGIN.replace(year=9899) + timedelta(milliseconds=found.makespan_ms)
     placed = sum(turn.stages for turn in found.turns)
     assert placed + sum(left.stages for left in found.left_out) == len(work.stages)
 

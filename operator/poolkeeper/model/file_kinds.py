@@ -4,6 +4,7 @@ People have snapshots, plans and manifests in one folder. One that is given for 
 every key that the other must have, which tells nobody what went wrong.
 """
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
@@ -65,8 +66,9 @@ def told_by_kind(
 
 
 def _body(text: bytes) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        found = _MANIFEST_TEXT.findall(text[:65536])
-        return {word.decode(): "" for word in found}
+    """The JSON, or the first line of it: `plan --output reassign-json` writes one a stage."""
+    for part in (text, text.partition(b"\n")[0]):
+        with contextlib.suppress(ValueError, RecursionError):
+            return json.loads(part)
+    found = _MANIFEST_TEXT.findall(text[:65536])
+    return {word.decode(): "" for word in found}

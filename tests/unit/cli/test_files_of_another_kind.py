@@ -72,6 +72,15 @@ def test_a_compressed_file_is_told_as_that(run, manifests, tmp_path):
         assert err.startswith(f"{file}: is compressed by gzip (expected JSON")
 
 
+@pytest.mark.parametrize("taker", ["snapshot", "plan"])
+def test_kafkas_reassignment_is_told_whatever_its_stages(run, manifests, tmp_path, taker):
+    file = tmp_path / "stages.json"
+    file.write_text(f"{json.dumps(REASSIGNMENT)}\n" * 2)
+    code, _, err = run(*taking(manifests, taker, file))
+    assert code == 1
+    assert err.startswith(f"{file}: is Kafka's own reassignment (expected a {taker})")
+
+
 @pytest.mark.parametrize("key", ["brokers", "topics"])
 def test_no_plan_is_made_of_a_snapshot_that_tells_no_brokers_or_no_topics(
     run, manifests, tmp_path, key

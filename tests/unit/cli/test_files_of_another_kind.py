@@ -79,22 +79,3 @@ def test_kafkas_reassignment_is_told_whatever_its_stages(run, manifests, tmp_pat
     code, _, err = run(*taking(manifests, taker, file))
     assert code == 1
     assert err.startswith(f"{file}: is Kafka's own reassignment (expected a {taker})")
-
-
-@pytest.mark.parametrize("key", ["brokers", "topics"])
-def test_no_plan_is_made_of_a_snapshot_that_tells_no_brokers_or_no_topics(
-    run, manifests, tmp_path, key
-):
-    file = tmp_path / "snapshot.json"
-    file.write_text(json.dumps({name: each for name, each in SNAPSHOT.items() if name != key}))
-    expected = (1, "", f"{file}: {key}: is missing (expected a list)\n")
-    assert run("plan", "-f", manifests, "--snapshot", file) == expected
-    assert run("import", "--snapshot", file, "--out", tmp_path / "out") == expected
-
-
-def test_a_topic_whose_partitions_a_snapshot_does_not_tell_stays(run, manifests, tmp_path):
-    file = tmp_path / "snapshot.json"
-    file.write_text(json.dumps({**SNAPSHOT, "topics": [{"name": "t"}]}))
-    code, shown, _ = run("plan", "-f", manifests, "--snapshot", file)
-    assert code == 4
-    assert "the snapshot does not tell its partitions" in " ".join(shown.split())

@@ -1,12 +1,10 @@
 """The fields of a snapshot as declared types: `decode` and `convert` give the cluster.
 
-A `null` counts as absent. Which brokers and topics there are has to be told, as nobody can plan
-without; a topic whose partitions are not told is left alone as a damaged one is. Unknown keys are
-ignored. All problems are reported at once. Whatever can
-be read from ZooKeeper can be read from a snapshot: a request may name partition -1, and a state
-leader -7. Topics have names that their nodes can have, if not all that Kafka takes: a copy of the
-cluster has these nodes. Texts that UTF-8 does not have are refused, as no table or file could hold
-them.
+A `null` counts as absent. A topic whose partitions are not told is left alone, as a damaged one is.
+Unknown keys are ignored. All problems are reported at once. Whatever can be read from ZooKeeper can
+be read from a snapshot: a request may name partition -1, and a state leader -7. Topics have names
+that their nodes can have, if not all that Kafka takes: a copy of the cluster has these nodes. Texts
+that UTF-8 does not have are refused, as no table or file could hold them.
 """
 
 from bisect import bisect_right
@@ -134,8 +132,8 @@ class _Requested(SparseObject):
 class _Snapshot(SparseObject):
     version: FormatVersion
     cluster: _About
-    brokers: Annotated[tuple[_Broker, ...], unique("id")]
-    topics: Annotated[tuple[_Topic, ...], unique("name")]
+    brokers: Annotated[tuple[_Broker, ...], unique("id")] | None = None
+    topics: Annotated[tuple[_Topic, ...], unique("name")] | None = None
     reassignment: tuple[_Requested, ...] | None = None
     deleting: tuple[_NodeName, ...] | None = None
     torn: tuple[_NodeName, ...] | None = None
@@ -144,8 +142,8 @@ class _Snapshot(SparseObject):
     read_ms: Milliseconds | None = None
 
     def __post_init__(self) -> None:
-        refuse_twice(broker.id for broker in self.brokers)
-        refuse_twice(topic.name for topic in self.topics)
+        refuse_twice(broker.id for broker in self.brokers or ())
+        refuse_twice(topic.name for topic in self.topics or ())
 
 
 def _cluster(read: _Snapshot) -> Cluster:
@@ -154,12 +152,12 @@ def _cluster(read: _Snapshot) -> Cluster:
         requested = tuple(
             ReassignmentEntry(r.topic, r.partition, r.replicas) for r in read.reassignment
         )
-    told = [topic for topic in read.topics if topic.partitions is not None]
+    told = [topic for topic in read.topics or () if topic.partitions is not None]
     topics, long = _topics(sorted(told, key=lambda topic: topic.name))
-    untold = {topic.name: _UNTOLD for topic in read.topics if topic.partitions is None}
+    untold = {topic.name: _UNTOLD for topic in read.topics or () if topic.partitions is None}
     return Cluster(
         name=read.cluster.name,
-        brokers={b.id: _broker(b) for b in sorted(read.brokers, key=lambda b: b.id)},
+        brokers={b.id: _broker(b) for b in sorted(read.brokers or (), key=lambda b: b.id)},
         topics=topics,
         id=read.cluster.id,
         kafka_version=read.cluster.kafka_version,

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -136,6 +136,29 @@ def command_of(group: click.Group, words: Sequence[str]) -> click.Command | None
             break
         command = command.get_command(click.Context(command), word)
     return None if isinstance(command, click.Group) else command
+
+
+@pytest.mark.parametrize("group", [root, plugin], ids=["poolkeeper", "kubectl-poolkeeper"])
+def test_every_option_says_what_it_is(group: click.Group) -> None:
+    untold = [
+        (command.name, option.opts)
+        for command in commands_below(group)
+        for option in command.params
+        if isinstance(option, click.Option) and not option.help
+    ]
+    assert untold == []
+
+
+def commands_below(command: click.Command) -> Iterator[click.Command]:
+    """The command, and if it is a group, all of it that people are told of."""
+    if not command.hidden:
+        yield command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from commands_below(found)
 
 
 def test_anchors_of_links_are_titles() -> None:

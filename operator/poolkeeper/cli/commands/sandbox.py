@@ -73,9 +73,14 @@ def sandbox() -> None:
 
 
 @sandbox.command()
-@click.option("--brokers", type=click.IntRange(0, 50), default=3, show_default=True)
 @click.option(
-    "--kafka", default=artifacts.LATEST, show_default=True, help=", ".join(artifacts.versions())
+    "--brokers", type=click.IntRange(0, 50), default=3, show_default=True, help="How many."
+)
+@click.option(
+    "--kafka",
+    default=artifacts.LATEST,
+    show_default=True,
+    help=f"Release: {', '.join(artifacts.versions())}.",
 )
 @click.option(
     "--simulated", is_flag=True, help="Simulated brokers (0.10.1 to 3.9) on a real ZooKeeper."

@@ -44,6 +44,7 @@ RECORDS = "/poolkeeper/records/throttles"
 VERSIONS = ["3.9.2", *soak("2.8.2", "2.0.1")]
 SIZE = 12 * MIB
 RATE = 1 * MIB
+FIXED = Throttle(ThrottleMode.FIXED, RATE)
 OURS = throttles.rates(RATE, throttles.REPLICATION_KEYS)
 
 
@@ -67,7 +68,7 @@ def prepared(sandbox: Sandbox, topic: str) -> Desired:
     """A topic with data on brokers 1 and 2 that takes a while to copy."""
     create(sandbox, topic, (1, 2))
     traffic.fill(sandbox.bootstrap, {topic: 1}, SIZE)
-    return desired(topic, execution=Execution(throttle=Throttle(ThrottleMode.FIXED, RATE)))
+    return desired(topic, execution=Execution(throttle=FIXED))
 
 
 def status_of(sandbox: Sandbox) -> status_values.Status:
@@ -187,3 +188,21 @@ def test_an_adaptive_throttle_rises_while_all_replicas_keep_up_and_others_have_a
     assert rates[-1] > 2 * RATE
     assert RateReason.KEEPING_UP in {reason for _, reason in told}
     assert_nothing_left(sandbox, topic_name)
+
+
+@pytest.mark.soak
+def test_a_run_begins_where_no_broker_has_ever_had_a_config(fresh_kafka) -> None:
+    """Brokers up to 1.0 do not create the parent of these configs."""
+    sandbox = fresh_kafka("0.10.2.2", brokers=3, racks="")
+    create(sandbox, "t", (1, 2))
+    with kazoo(sandbox.connect) as zookeeper:
+        assert not zookeeper.exists("/config/brokers")
+    wanted = desired("t", brokers=(2, 3), execution=Execution(throttle=FIXED))
+    plan = plan_of(wanted, sandbox, moves=[move(sandbox, "t", 0, (1, 2), (3, 2))])
+
+    def heard(outcome: Outcome) -> None:
+        assert WaitReason.STALE_WRITE not in {wait.reason for wait in outcome.waits}
+
+    assert drive(access(sandbox), wanted, plan, heard).state is State.CONVERGED
+    assert assignment(sandbox, "t") == [(3, 2)]
+    assert_nothing_left(sandbox, "t")

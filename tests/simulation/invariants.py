@@ -27,6 +27,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kazoo.exceptions import NoNodeError
+
 from authors import broker_by_session
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
 from poolkeeper.sandbox.fake_zookeeper import FakeZooKeeper
@@ -358,7 +360,7 @@ def everything(server: FakeZooKeeper) -> dict[str, Any]:
             state = _body(server, f"{path}/partitions/{number}/state")
             found[f"{topic}-{number}"] = (state["leader"], sorted(state["isr"]))
     for kind in ("topics", "brokers"):
-        for name in sorted(server.tree.names(f"/config/{kind}")):
+        for name in _names(server, f"/config/{kind}"):
             config = _body(server, f"/config/{kind}/{name}")["config"]
             found |= {f"/config/{kind}/{name}": config} if config else {}
     found["/poolkeeper/records/cluster"] = _body(server, "/poolkeeper/records/cluster")
@@ -371,6 +373,14 @@ def everything(server: FakeZooKeeper) -> dict[str, Any]:
         body = _body(server, path)
         found[path] = {key: value for key, value in body.items() if key != "created_zxid"}
     return found
+
+
+def _names(server: FakeZooKeeper, path: str) -> list[str]:
+    """The names of a node's children; of brokers' configs the oldest releases have no parent."""
+    try:
+        return sorted(server.tree.names(path))
+    except NoNodeError:
+        return []
 
 
 def _body(server: FakeZooKeeper, path: str) -> Any:

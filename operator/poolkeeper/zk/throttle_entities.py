@@ -160,21 +160,24 @@ def _unchanged(path: str, node: Node) -> SetData:
     return SetData(path, node.data, node.version)
 
 
+_LATE_PARENTS = (znodes.RECORDS_OF_THROTTLES, znodes.BROKER_CONFIGS)
+"""What comes with the first child: up to 1.0 no broker creates the latter when it starts."""
 _NEVER = Check(f"{znodes.ROOT}/no-such-node", 0)
 """What fails in every transaction: there is no such node."""
 
 
 def _commit(journal: Journal, batch: Mapping[E, tuple[Operation, ...]]) -> dict[E, str]:
-    """Commit, with the parent of all records if it does not exist yet.
+    """Commit, with the parents of what is created if they do not exist yet.
 
     Returns the entities whose config may not be written, and why. All others are written. Raises
     `Forbidden` where it is another node that may not be written.
     """
-    parent = znodes.RECORDS_OF_THROTTLES
     every = [operation for operations in batch.values() for operation in operations]
-    creates = any(isinstance(each, Create) and each.path.startswith(parent) for each in every)
-    if creates and not journal.session.exists(parent):
-        journal.commit(Create(parent, b""))
+    created = [each.path for each in every if isinstance(each, Create)]
+    for parent in _LATE_PARENTS:
+        needed = any(path.startswith(f"{parent}/") for path in created)
+        if needed and not journal.session.exists(parent):
+            journal.commit(Create(parent, b""))
     try:
         journal.commit(*every)
     except Forbidden as forbidden:

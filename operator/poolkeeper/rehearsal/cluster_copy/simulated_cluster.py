@@ -69,7 +69,10 @@ class SimulatedCluster:
         return int(found[1].version)
 
     def create(self, path: str, body: Any) -> None:
-        """Create a node, with bytes or with JSON."""
+        """Create a node, with bytes or with JSON, and its parent as Kafka's tools do."""
+        parent = path.rpartition("/")[0]
+        if parent and not self.exists(parent):
+            self.create(parent, b"")
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.client.commit([CreateNode(path, data)])
 

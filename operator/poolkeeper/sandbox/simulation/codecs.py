@@ -125,11 +125,14 @@ class Registration:
 
 
 def persistent(profile: Profile) -> tuple[str, ...]:
-    """Return the nodes that a broker of that release creates when it starts."""
+    """Return the nodes that a broker of that release creates when it starts.
+
+    Up to 1.0 the parents of brokers' and users' configs come with the first of them.
+    """
     later = (
-        ((0, 10, 1), ("/config/brokers", "/config/users")),
         ((0, 11), ("/latest_producer_id_block",)),
         ((1, 0), ("/log_dir_event_notification",)),
+        ((1, 1), ("/config/brokers", "/config/users")),
     )
     return (*PERSISTENT, *(p for since, paths in later if profile.version >= since for p in paths))
 

@@ -270,11 +270,9 @@ def _unscheduled(
     timed = _timed_bytes(found.timeline)
     for planned in moving:
         name = planned.name
-        if found.made_from is None:
-            is_scheduled = timed.get(name) == planned.bytes
-        else:
-            is_scheduled = found.made_from.get(name) == made_from[name]
-        if not is_scheduled:
+        is_of_plan = found.made_from is None or found.made_from.get(name) == made_from[name]
+        # The hash of a plan does not tell its sizes.
+        if not is_of_plan or timed.get(name) != planned.bytes:
             yield Missing(Gap.NOT_SCHEDULED, name)
 
 

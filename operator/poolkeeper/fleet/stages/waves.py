@@ -82,11 +82,13 @@ def schedule_day(
         raise Refused(f"{lake.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
     planned = {name: e for name, e in there.items() if e.is_ok}
     declared = manifests.read(lake)  # windows of now: a plan may be older
-    made_from = made_from_by_cluster(planned, declared)
     digest = input_digest(
         "budget",
         repr((budget, sorted(sites.items()), begin.isoformat())),
-        *(f"{name} {what}" for name, what in sorted(made_from.items())),
+        *(
+            f"{name} {entry.run} {declared[name].digest if name in declared else ''}"
+            for name, entry in sorted(planned.items())
+        ),
     )
     if (kept := _kept_schedule(lake, storage, day, digest)) is not None:
         return DaySchedule(kept)
@@ -94,6 +96,7 @@ def schedule_day(
     works = list(_works(Reader(lake.root, storage), planned, declared, sites, damaged))
     made = schedule(works, budget, begin)
     # A budget without a plan that should be in it is made again whenever it is asked for.
+    made_from = made_from_by_cluster(planned, declared)
     known = {name: what for name, what in made_from.items() if name not in damaged}
     figures = {_MADE_FROM: json.dumps(known, sort_keys=True)}
     publish_tables(lake, BUDGET, day, _tables_of(made, budget), "" if damaged else digest, figures)
@@ -104,9 +107,12 @@ def schedule_day(
 def made_from_by_cluster(
     planned: Mapping[str, ClusterEntry], declared: Mapping[str, manifests.Manifest]
 ) -> dict[str, str]:
-    """What a budget is made from, by cluster: the rows of its plan, and what is declared."""
+    """What a budget is made from, by cluster: its plan, and what is declared.
+
+    A plan that is made again and is the same counts as the same: its rows are others, its hash not.
+    """
     return {
-        name: f"{entry.run} {declared[name].digest if name in declared else ''}"
+        name: f"{entry.figures.get('hash')} {declared[name].digest if name in declared else ''}"
         for name, entry in planned.items()
     }
 

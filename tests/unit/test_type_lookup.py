@@ -56,6 +56,7 @@ print("both read it")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["a-text", "plain-values", "a-node-of-ours"])
 def test_the_second_reader_waits_until_the_first_has_looked_the_type_up(way: str) -> None:
     """Without the lock the process ends with a segmentation fault."""

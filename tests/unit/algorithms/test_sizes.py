@@ -88,6 +88,7 @@ def moving(count, old, new):
     return sizes.topic_bytes(*everywhere)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "old", "new", "most"),
     [

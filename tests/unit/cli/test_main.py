@@ -262,6 +262,7 @@ def test_each_line_of_an_output_in_lines_is_a_document(capsys, name, code, docum
     assert (found, list(map(json.loads, out.splitlines()))) == (code, documents)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_a_document_is_utf_8_in_an_old_locale(encoding):
     ran = subprocess.run(
@@ -310,6 +311,7 @@ sys.exit(main.main(None, command))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
 def test_what_is_not_written_whole_is_an_error(tmp_path, unbuffered):
     """As on a full disk: a write that takes a part of it is none that failed."""
@@ -326,6 +328,7 @@ def test_what_is_not_written_whole_is_an_error(tmp_path, unbuffered):
     assert (ran.returncode, ran.stderr) == (1, told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
 def test_a_reader_that_goes_is_no_success(unbuffered):
     program = WRITES_MUCH.replace("resource.setrlimit", "list")
@@ -340,6 +343,7 @@ def test_a_reader_that_goes_is_no_success(unbuffered):
         assert command.wait(60) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
 @pytest.mark.parametrize("name", ["warned", "refused"])
 def test_a_standard_error_that_takes_nothing_changes_no_result(unbuffered, name):
@@ -356,6 +360,7 @@ def test_a_standard_error_that_takes_nothing_changes_no_result(unbuffered, name)
     assert (ran.returncode, ran.stdout) == expected[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
 def test_a_command_ends_with_whoever_reads_its_standard_error(unbuffered):
     reader, writer = os.pipe()

@@ -50,6 +50,7 @@ def holding_the_key(folder: Path) -> list[Path]:
     return [file for file in folder.iterdir() if KEY in file.read_bytes()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_key_of_the_kubeconfig_is_in_no_file(
     mute: socket.socket, tmp_path: Path, number: int
@@ -81,6 +82,7 @@ def test_a_key_of_the_kubeconfig_is_in_no_file(
 SLOW_END = "import atexit, time; atexit.register(lambda: (print('ends', flush=True), {})); "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_comes_when_the_command_has_ended_changes_no_exit_code(number: int) -> None:
     ends = SLOW_END.format("__import__('sys').stdin.read()")

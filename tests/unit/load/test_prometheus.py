@@ -106,6 +106,7 @@ def test_nobody_there() -> None:
         list(samples(PrometheusServer("http://127.0.0.1:1", 1.0), WINDOW, QUERY))
 
 
+@pytest.mark.slow
 def test_the_deadline_is_for_all_pieces_together() -> None:
     window = HistoryWindow(end_ms=600_000 * 6000, length_s=600 * 6000, step_s=600)
     with pytest.raises(Unavailable, match=r"in 0\.2 s|timed out"):

@@ -98,6 +98,7 @@ def test_a_short_text_is_in_config_maps(store, maps):
     assert text_chunks.join_chunks(store.read("j-answer").chunks, text_of(SHORT).digest) == SHORT
 
 
+@pytest.mark.slow
 def test_without_a_store_all_is_in_config_maps(maps):
     plain = TextStore(maps, "ours")
     text = written(plain, LONG)

@@ -296,6 +296,7 @@ def test_many_threads_share_few_workers() -> None:
         assert len(pool.pids) == 2
 
 
+@pytest.mark.slow
 def test_a_worker_yields_to_its_parent(pool: WorkerPool) -> None:
     plan_of(pool, BIG)
     (worker,) = pool.pids

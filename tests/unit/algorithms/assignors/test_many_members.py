@@ -17,6 +17,7 @@ def test_round_robin_finds_the_only_subscriber_of_a_large_topic() -> None:
     assert assigned["one"] == [("large", number) for number in range(PARTITIONS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3], ids=["a topic", "topics read together"])
 def test_range_finds_the_only_member_on_a_rack(count: int) -> None:
     racks = tuple(("a", "b")[number % 2 :][:1] for number in range(PARTITIONS))
@@ -32,6 +33,7 @@ def test_range_finds_the_only_member_on_a_rack(count: int) -> None:
     assert mine == [(topic, number) for topic in sorted(topics) for number in (0, 2, 4, 6)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("assignor", [Assignor.STICKY, Assignor.STICKY_2_2])
 def test_sticky_walks_past_no_member_that_does_not_subscribe(assignor: Assignor) -> None:
     topics = {f"t{number}": GroupTopic(1) for number in range(3_000)}

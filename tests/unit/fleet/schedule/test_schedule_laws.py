@@ -264,6 +264,7 @@ DAYS = (
 )
 
 
+@pytest.mark.slow
 @examples(20)
 @given(*DAYS)
 def test_calendars_are_those_of_stages(window, begin):

@@ -371,6 +371,7 @@ def test_lists_come_in_chunks():
         assert targets == ["/things?limit=2", "/things?limit=2&continue=a%3Db%26c"]
 
 
+@pytest.mark.slow
 def test_a_list_whose_objects_are_too_big_at_once_comes_in_smaller_chunks():
     long = answers(200, " " * (ANSWER_BYTES_MAX + 1))
     first = answers(200, {"metadata": {"continue": "x"}, "items": [item(1)]})
@@ -382,6 +383,7 @@ def test_a_list_whose_objects_are_too_big_at_once_comes_in_smaller_chunks():
         assert targets == ["limit=10", f"limit=10{token}", f"limit=1{token}"]
 
 
+@pytest.mark.slow
 def test_one_object_that_is_too_big_is_an_error():
     long = answers(200, " " * (ANSWER_BYTES_MAX + 1))
     with api_of(long) as (api, _), pytest.raises(Unavailable, match="is over 64 MiB"):

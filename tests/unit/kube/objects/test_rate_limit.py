@@ -70,6 +70,7 @@ def test_all_objects_together_are_bounded_too():
     assert memory.admits("late", "Moving", rate_limit.TOTAL_REFILL_S)
 
 
+@pytest.mark.slow
 def test_a_namespace_of_many_objects_leaves_room_for_others():
     memory, minute_s = EventRateLimit(0), 60.0
     for warning in (False, True):
@@ -91,6 +92,7 @@ def test_what_goes_well_leaves_room_for_warnings():
     assert admitted(memory, "Invalid", times=400, warning=True) == rate_limit.NAMESPACE_BURST
 
 
+@pytest.mark.slow
 def test_memory_is_bounded():
     memory = EventRateLimit(0)
     for number in range(3 * rate_limit.OBJECTS_MAX):

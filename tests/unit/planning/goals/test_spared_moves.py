@@ -70,6 +70,7 @@ class Watched:
             assert len(set(held) - {-1}) == sum(broker >= 0 for broker in held)
 
 
+@pytest.mark.slow
 @examples(40)
 @given(instances())
 def test_whatever_is_spared_leaves_every_broker_inside_its_bands(instance) -> None:

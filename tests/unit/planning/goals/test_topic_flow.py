@@ -33,6 +33,7 @@ def test_where_racks_forbid_it_a_third_broker_takes_one_and_gives_another() -> N
     assert sorted(held) == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("topics", "partitions"), [(1, 400), (2, 200), (8, 50)])
 def test_a_broker_that_joins_gets_the_small_replicas_of_every_topic(
     topics: int, partitions: int

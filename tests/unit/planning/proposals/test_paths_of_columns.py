@@ -28,6 +28,7 @@ def checked(
     return columns
 
 
+@pytest.mark.slow
 @given(instances())
 @examples(30)
 def test_paths_are_those_of_the_search(drawn: tuple[Desired, Cluster, frozenset[int]]) -> None:

@@ -12,6 +12,7 @@ from poolkeeper.zk.journal.runs import encode_request
 from unit.planning.staged import desired, entries, first, move
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("topics", "partitions", "factor", "name_length"),
     [

@@ -146,6 +146,7 @@ def test_slices_grow_while_replies_are_small() -> None:
     assert max(seen) == multiread.PATHS_MAX
 
 
+@pytest.mark.slow
 def test_slices_shrink_where_replies_are_large() -> None:
     seen: list[int] = []
     large = NODE._replace(data=bytes(100_000))

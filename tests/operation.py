@@ -46,7 +46,7 @@ class OperatorProcess:
         self.identity = identity
         self.kubeconfig = kubeconfig or plane.kubeconfig
         self.port = _free_port()
-        self.log = Path(tempfile.mkdtemp(prefix="operator-")) / "log"
+        self.log = Path(tempfile.mkdtemp(prefix="operator-", dir=plane.folder)) / "log"
         self._arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
         self._asked_to_end = False

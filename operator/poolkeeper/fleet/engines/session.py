@@ -1,5 +1,6 @@
 """A session of Spark: its settings, its start, its end, and what failed in it in one line."""
 
+import errno
 import os
 import re
 import sys
@@ -62,9 +63,10 @@ LOCAL_CONF: Mapping[str, str] = {
 }
 _CAUSE_MAX = 500
 # The name of its class says all but the name of the host.
-_CLASS = re.compile(r"^(?:Caused by: )?(?:(?:java|poolkeeper)\.(?!net\.UnknownHost)\S+: )?")
+_CAUSED = "(?:Caused by: |Suppressed: )?"
+_CLASS = re.compile(rf"^{_CAUSED}(?:(?:java|poolkeeper)\.(?!net\.UnknownHost)\S+: )?")
 # What Java finds full is where Spark keeps rows between tasks, unless it was writing a table.
-_LOCAL_DISK_FULL = re.compile(r"(?:Caused by: )?java\.io\.IOException: No space left on device")
+_LOCAL_DISK_FULL = re.compile(rf"{_CAUSED}java\.io\.IOException: No space left on device")
 _WRITING_A_TABLE = re.compile(r"\[TASK_WRITE_FAILED\]")  # Spark's name of the error
 # All that Java sees of a Python that was killed is the end of what it was to say.
 _WORKER_GONE = "java.io.EOFException"
@@ -73,6 +75,7 @@ WORKER_KILLED = (
     "Python processes of a task were killed again and again, as where memory is short: give"
     " executors more of it, or have fewer tasks at a time (--processes N, or --master 'local[N]')"
 )
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
 _NO_JAVA = "JAVA_GATEWAY_EXITED"  # Spark's name of the error
 _ENDED = "(No active SparkContext.)"  # all that is said of a session that ended while it began
@@ -191,6 +194,11 @@ def run_action(what: str, action: Callable[[], T]) -> T:
         if refused := releases.release_error(cause(failed)):
             raise refused from failed
         raise Unavailable(f"{what}: Spark gave up: {cause(failed)}") from failed
+    except OSError as failed:  # what PySpark hands to Java is a file in spark.local.dir
+        if failed.errno not in _NO_ROOM:
+            raise
+        said = f"{what}: Spark gave up: {failed.strerror}{LOCAL_DISK}"
+        raise Unavailable(said) from failed
 
 
 def _interrupted(failed: BaseException) -> bool:

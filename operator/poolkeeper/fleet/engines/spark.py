@@ -228,7 +228,8 @@ class Spark:
         """A row for each task, each slot in a partition of that number."""
         columns = [list(slots), list(range(len(tasks))), [pickle.dumps(task) for task in tasks]]
         arrays = [pa.array(c, field.type) for c, field in zip(columns, _TASKS, strict=True)]
-        rows = self._session.createDataFrame(pa.Table.from_arrays(arrays, schema=_TASKS))
+        table = pa.Table.from_arrays(arrays, schema=_TASKS)
+        rows = run_action("tasks", lambda: self._session.createDataFrame(table))
         return rows.repartitionById(max(slots, default=0) + 1, col("slot"))
 
 

@@ -1,5 +1,9 @@
+import errno
+
+import pytest
 from pyspark.errors import PySparkRuntimeError
 
+from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import session
 
 
@@ -62,3 +66,28 @@ def test_an_executor_that_is_lost_again_and_again_is_told_with_the_reason() -> N
     lost = "(10.0.0.1 executor 3): ExecutorLostFailure (executor 3 exited caused by one of the"
     said = EXITED.format(lost=f"{lost} running tasks) Reason: Command exited with code 137")
     assert session.cause(Exception(said)).endswith("Reason: Command exited with code 137")
+
+
+def test_a_full_local_disk_is_told_with_what_is_on_it_also_by_java_beside_another_error() -> None:
+    said = (
+        "failed\n: java.io.IOException: No space left on device\n\tat a.b(C:1)\n"
+        "\tSuppressed: java.io.IOException: No space left on device\n\t\tat a.b(C:2)\n"
+    )
+    expected = f"No space left on device{session.LOCAL_DISK}"
+    assert session.cause(Exception(said)) == expected
+
+
+def test_a_full_local_disk_that_python_finds_is_not_that_of_standard_output() -> None:
+    def action() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(Unavailable, match=r"^tasks: .*No space left on device: make room in"):
+        session.run_action("tasks", action)
+
+
+def test_another_error_of_the_system_stays_what_it_is() -> None:
+    def action() -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(OSError, match="Input/output"):
+        session.run_action("tasks", action)

@@ -26,7 +26,7 @@ class FileKind(Enum):
     REASSIGNMENT = ("Kafka's own reassignment", "kafka-reassign-partitions takes it")
 
 
-def kind_of(body: object) -> FileKind | None:
+def _kind_of(body: object) -> FileKind | None:
     """The kind of a document; None if it is none of these, or damaged beyond recognition."""
     if not isinstance(body, Mapping):
         return None
@@ -46,7 +46,7 @@ def kind_of(body: object) -> FileKind | None:
 
 def mistaken_kind(body: object, meant: FileKind) -> str:
     """Say that the document is of another kind than what is meant; "" if that is not known."""
-    found = kind_of(body)
+    found = _kind_of(body)
     if found in (None, meant):
         return ""
     assert found is not None

@@ -136,8 +136,8 @@ def proposal(
     options: PlanOptions = _AS_ALWAYS,
 ) -> Proposal:
     """What brings the cluster to what is declared; arguments as for `make_plan`."""
-    given = _given(desired, cluster, records, gone, options)
-    placed = _placed(desired, cluster, given, options.lay_out)
+    given = _placement_input(desired, cluster, records, gone, options)
+    placed = _place(desired, cluster, given, options.lay_out)
     scope, moves, layouts = given.scope, placed.moves, placed.layouts
     moving = frozenset(zip(moves.columns.names, moves.columns.partition.tolist(), strict=True))
     copied, not_copied = moves_between_log_dirs(
@@ -174,7 +174,7 @@ def proposal(
 
 
 @frozen
-class _Given:
+class _PlacementInput:
     """What is decided before any replica is placed.
 
     `usable`: by pool, the brokers that may be given replicas. `lists`: the replicas as found.
@@ -189,13 +189,13 @@ class _Given:
     unseen: Mapping[str, tuple[int, ...]]
 
 
-def _given(
+def _placement_input(
     desired: Desired,
     cluster: Cluster,
     records: Records,
     gone: frozenset[int],
     options: PlanOptions,
-) -> _Given:
+) -> _PlacementInput:
     table = options.table or table_of(cluster)
     refuse_long_lists(table)
     scope = plan_scope(desired, cluster, records, prune=options.prune, odd=table.odd)
@@ -206,11 +206,11 @@ def _given(
     scope = _without_unloadable(scope, cluster, configs)
     unseen = unseen_brokers(desired, cluster, records)
     scope = keep_strays(scope, cluster, desired, unseen)
-    return _Given(table, scope, usable, lists, configs, unseen)
+    return _PlacementInput(table, scope, usable, lists, configs, unseen)
 
 
 @frozen
-class _Placed:
+class _Placement:
     """Where all replicas shall be.
 
     `steps`: the topics and partitions that are created. `homes`: of all topics, new ones included.
@@ -223,7 +223,9 @@ class _Placed:
     problems: tuple[PlanProblem, ...]
 
 
-def _placed(desired: Desired, cluster: Cluster, given: _Given, lay_out: LayOut) -> _Placed:
+def _place(
+    desired: Desired, cluster: Cluster, given: _PlacementInput, lay_out: LayOut
+) -> _Placement:
     scope, usable = given.scope, given.usable
     manual, unassignable = manual_changes(scope, cluster, usable, given.lists)
     lists = _with_manual(given.lists, manual)
@@ -250,7 +252,7 @@ def _placed(desired: Desired, cluster: Cluster, given: _Given, lay_out: LayOut) 
         refused = tuple(new_partitions.awaiting_room(scope, counts.after_moves(held), refused))
     steps = (*_with_lists(created, layouts), *_with_lists(added, layouts))
     problems = (*unassignable, *refused, *not_added, *quota_problems(counts.quotas, held))
-    return _Placed(steps, moves, layouts, homes, problems)
+    return _Placement(steps, moves, layouts, homes, problems)
 
 
 def _brokers_never_seen(

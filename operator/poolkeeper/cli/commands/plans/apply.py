@@ -188,9 +188,14 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
 
 
 def _is_refused_beside(holder: Holder | None, plan: Plan | None, *, resumed: bool) -> bool:
-    """Whether what comes next, to end a run without `plan`, cannot be done beside `holder`."""
-    if holder is None or plan is None:
-        return holder is not None
+    """Whether what comes next is refused beside `holder`: to carry `plan` out, or to end a run.
+
+    Beside an operator a plan is approved, and the operator carries it out.
+    """
+    if holder is None:
+        return False
+    if plan is None:
+        return True
     return holder.what != OPERATOR and (resumed or not plan.empty)
 
 

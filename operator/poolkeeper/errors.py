@@ -5,6 +5,7 @@ PoolkeeperError
 │   ├── InvalidInput    … and these are all the problems, each with its place
 │   ├── StalePlan       … because the cluster or the manifests moved on since the plan was made
 │   ├── HolderActive    … because another executor works on the cluster
+│   ├── TooLarge        … because ZooKeeper takes no transaction of that size
 │   ├── DamagedNode     … because a node of ours, which it needs, cannot be read
 │   └── OtherCluster    … because the cluster at that address is not the one that is declared
 ├── Stale           us, at once: a versioned write lost against another one; observe again
@@ -86,6 +87,8 @@ class RefusalReason(StrEnum):
     """The throttle is below what a moving partition takes in, so that it would never arrive."""
     UNSAFE_REQUEST = "UnsafeRequest"
     """The request names what does not exist or brokers that are not live; it was not written."""
+    TRANSACTION_TOO_LARGE = "TransactionTooLarge"
+    """What is to be written at once is more than ZooKeeper takes; nothing of it was written."""
 
 
 class PoolkeeperError(Exception):
@@ -152,6 +155,19 @@ class HolderActive(Refused):
     def __init__(self, holder: str, session: int = 0) -> None:
         self.holder, self.session = holder, session
         super().__init__(f"another executor is active on this cluster: {holder}")
+
+
+class TooLarge(Refused):
+    """A transaction of `bytes` is too large; nothing was written.
+
+    `bytes_max`: the most that we ourselves allow; 0 if it is the servers that do not take it.
+    """
+
+    reason = RefusalReason.TRANSACTION_TOO_LARGE
+
+    def __init__(self, message: str, bytes_: int = 0, bytes_max: int = 0) -> None:
+        self.bytes, self.bytes_max = bytes_, bytes_max
+        super().__init__(message)
 
 
 class DamagedNode(Refused):

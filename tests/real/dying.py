@@ -13,7 +13,7 @@ from typing import Any
 from poolkeeper.__main__ import main
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.zk.client.operations import Check
-from poolkeeper.zk.fencing import FencedSession
+from poolkeeper.zk.fenced_session import FencedSession
 
 
 class Death:

@@ -13,13 +13,14 @@ from kazoo.security import make_acl
 import certificates
 import pem_texts
 from contracts.sessions import DEADLINE_S, SECRET
-from poolkeeper.errors import Forbidden, Unavailable
+from poolkeeper.errors import Forbidden, TooLarge, Unavailable
 from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
 from poolkeeper.model.specs import Tls
 from poolkeeper.sandbox.servers import artifacts, settings
 from poolkeeper.sandbox.servers.processes import Child, ProcessGroup
 from poolkeeper.zk.client.operations import Create
 from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.journal.journal import hold
 
 # Other servers
 from real.test_zk_session import patient_client
@@ -104,6 +105,29 @@ def test_a_server_with_a_small_buffer_is_read_and_keeps_its_connection(
         connection, _ = session.moment
         assert all(node is not None for node in session.read_many(names))
         assert session.moment[0] == connection, "what is too long was learned"
+
+
+def test_what_is_too_large_for_a_server_is_told_and_costs_no_other_write(
+    start_server: Callable[..., Server],
+) -> None:
+    """And no other connection: what was learned is known from then on."""
+    server = start_server("3.9.2", java_options=("-Djute.maxbuffer=16384",))
+    with (
+        Session.open(server.connect, deadline_s=DEADLINE_S) as session,
+        hold(session, "apply", 0, patience_s=DEADLINE_S) as journal,
+    ):
+        writes = [[Create(f"/{n}", bytes(20_000 if n == 5 else 100))] for n in range(10)]
+        *before, large, after = [
+            *journal.commit_each(writes[:6]),
+            *journal.commit_each(writes[6:]),
+        ][:7]
+        assert (before, after) == ([None] * 5, None)
+        assert isinstance(large, TooLarge)
+        assert large.bytes > 20_000
+        assert [session.exists(f"/{n}") for n in range(10)] == [n != 5 for n in range(10)]
+        connection, _ = session.moment
+        assert isinstance(journal.commit_each(writes[5:6])[0], TooLarge)
+        assert session.moment[0] == connection
 
 
 @pytest.mark.parametrize("secret", [SECRET, "wönder-7"])

@@ -9,7 +9,7 @@ import pytest
 from kazoo.exceptions import NodeExistsError
 
 from contracts import sessions
-from poolkeeper.errors import Unavailable
+from poolkeeper.errors import TooLarge, Unavailable
 from poolkeeper.model.credentials import ZooKeeperCredentials
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession, VirtualEvent
 from poolkeeper.sandbox.clock import VirtualClock
@@ -144,22 +144,42 @@ def test_a_write_that_fails_in_each_session_is_told_in_the_same_words(
     assert str(raised.value) == f"outcome unknown: {lost} (writing {told})"
 
 
-@pytest.mark.parametrize(
-    ("size", "named"),
-    [pytest.param(40_000, True, id="large"), pytest.param(3_000, False, id="small")],
-)
-def test_the_limit_of_servers_is_named_where_a_large_transaction_costs_the_connection(
-    world: FakeWorld, size: int, named: bool
+def test_a_large_transaction_that_costs_the_connection_is_told_as_too_large(
+    world: FakeWorld,
 ) -> None:
-    world.server.request_bytes_max = 2_000
-    with pytest.raises(Unavailable) as told:
-        world.open().commit((SetData("/admin", bytes(size), 0),))
-    assert ("jute.maxbuffer of the servers is below its 4" in str(told.value)) is named
+    """Once: what was learned is known as long as the connection lasts."""
+    world.server.request_bytes_max = 10_000
+    lost = iter([LOST])
+    session = world.open(plan=lambda call: next(lost, None) if "/lost" in call.paths else None)
+    with pytest.raises(TooLarge, match="take no transaction of 40") as told:
+        session.commit((SetData("/admin", bytes(40_000), 0),))
+    assert told.value.bytes > 40_000
+    connection, _ = session.moment
+    with pytest.raises(TooLarge):
+        session.commit((SetData("/admin", bytes(50_000), 0),))
+    assert session.moment[0] == connection
+    session.commit((SetData("/admin", bytes(9_000), 0),))
+    world.server.request_bytes_max = 100_000
+    with pytest.raises(TooLarge):
+        session.commit((SetData("/admin", bytes(50_000), 1),))
+    session.exists("/lost")
+    assert session.moment[0] > connection
+    session.commit((SetData("/admin", bytes(50_000), 1),))
+
+
+@pytest.mark.parametrize("size", [40_000, 3_000])
+def test_a_connection_that_is_lost_for_another_reason_is_no_matter_of_size(
+    world: FakeWorld, size: int
+) -> None:
+    session = world.open(plan=faults.at_writes({1: LOST}))
+    with pytest.raises(Unavailable, match="outcome unknown: the connection to ZooKeeper was lost"):
+        session.commit((SetData("/admin", bytes(size), 0),))
+    session.commit((SetData("/admin", bytes(size), 0),))
 
 
 def test_of_a_transaction_of_many_nodes_that_fails_a_few_are_named(world: FakeWorld) -> None:
     world.server.request_bytes_max = 2_000
-    with pytest.raises(Unavailable) as told:
+    with pytest.raises(TooLarge) as told:
         world.open().commit([Create(f"/admin/{n:03}", b"") for n in range(200)])
     assert "/admin/004 and 195 nodes more" in str(told.value)
     assert "/admin/005" not in str(told.value)

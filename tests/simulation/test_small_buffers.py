@@ -1,27 +1,142 @@
-"""Servers whose jute.maxbuffer was lowered to 64 KiB: what a run of usual stages writes fits."""
+"""Servers whose jute.maxbuffer was lowered: what is too large is one topic's problem, and told.
+
+With 64 KiB, all that a run of usual stages writes fits.
+"""
+
+import pytest
 
 import builders
 from builders import pool_spec
+from poolkeeper.model.execution.actions import Action, ActionKind
+from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Ending
-from poolkeeper.model.specs import Execution, TopicSpec
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, TopicSpec
+from poolkeeper.planning.planner import make_plan
+from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
+from poolkeeper.zk.reading import observe
 from simulation.executors import Executor
 
 BUFFER_BYTES = 64 * 1024
 TOPICS = [f"{n:03}-{'a-topic-with-a-long-name' * 5}" for n in range(150)]
 
 
-def test_a_run_over_many_topics_fits() -> None:
-    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka="3.9.2"))
+def simulated(*topics: str, partitions: int = 1, kafka: str = "3.9.2") -> SimulatedCluster:
+    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
     cluster.start()
-    for topic in TOPICS:
-        cluster.create_topic(topic, [1, 2])
+    for topic in topics:
+        cluster.create_topic(topic, *([1, 2] for _ in range(partitions)))
+    return cluster
+
+
+def spec(name: str, partitions: int = 1, config: dict[str, str] | None = None) -> TopicSpec:
+    return TopicSpec(
+        name,
+        "default",
+        name,
+        "p",
+        partitions=partitions,
+        replication_factor=2,
+        config=config or {},
+    )
+
+
+def test_a_run_over_many_topics_fits() -> None:
+    cluster = simulated(*TOPICS)
     cluster.server.request_bytes_max = BUFFER_BYTES
     pool = pool_spec("p", 3, 4, cluster="c")
-    specs = [TopicSpec(t, "default", t, "p", partitions=1, replication_factor=2) for t in TOPICS]
-    wanted = builders.desired(pool, *specs, name="c", execution=Execution())
+    wanted = builders.desired(pool, *map(spec, TOPICS), name="c", execution=Execution())
     executor = Executor(cluster, wanted)
     executor.finish(passes_max=3000)
     assert executor.endings == [Ending.FINISHED]
     assert all({*cluster.replicas(t)["0"]} == {3, 4} for t in TOPICS)
+
+
+def test_a_stage_that_is_too_large_is_requested_in_parts() -> None:
+    topics = TOPICS[:100]
+    cluster = simulated(*topics)
+    cluster.server.request_bytes_max = 12 * 1024
+    pool = pool_spec("p", 3, 4, cluster="c")
+    execution = Execution(max_moves=1000, max_moves_per_broker=1000)
+    wanted = builders.desired(pool, *map(spec, topics), name="c", execution=execution)
+    executor = Executor(cluster, wanted)
+    executor.finish(passes_max=1000)
+    assert executor.endings == [Ending.FINISHED]
+    assert all({*cluster.replicas(t)["0"]} == {3, 4} for t in topics)
+
+
+LARGE = 6000
+"""Partitions: more than 64 KiB of lists."""
+
+
+def too_large_of(outcome: Outcome) -> list[Wait | Action]:
+    kinds = (WaitReason.TOPIC_TOO_LARGE, ActionKind.TOPIC_TOO_LARGE)
+    found = [*(w for w in outcome.waits if w.reason in kinds)]
+    return [*found, *(a for a in outcome.did if a.kind in kinds)]
+
+
+def at_rest(outcome: Outcome) -> bool:
+    done = [each for each in outcome.did if each.kind is not ActionKind.TOPIC_TOO_LARGE]
+    return bool(too_large_of(outcome)) and not done and outcome.state is not State.PROGRESSED
+
+
+@pytest.mark.parametrize("by_person", [False, True], ids=["by-a-loop", "by-a-person"])
+def test_topics_that_are_too_large_are_told_and_all_others_are_written(by_person: bool) -> None:
+    """One that is created, one that grows, and one of which a config is set."""
+    cluster = simulated("configured", "grows", "later")
+    foreign = {"version": 1, "config": {"of.others": "x" * BUFFER_BYTES}}
+    cluster.create("/config/topics/configured", foreign)
+    cluster.server.request_bytes_max = BUFFER_BYTES
+    pool = pool_spec("p", 1, 2, cluster="c")
+    topics = (
+        spec("a-new"),
+        spec("b-large", LARGE),
+        spec("configured", config={"retention.ms": "1000"}),
+        spec("grows", LARGE),
+        spec("later", config={"retention.ms": "1000"}),
+        spec("z-new"),
+    )
+    wanted = builders.desired(pool, *topics, name="c", execution=Execution())
+    plan = None
+    if by_person:
+        session = FakeSession(cluster.server, cluster.clock)
+        plan = make_plan(wanted, observe.cluster(session, "c").cluster)
+    executor = Executor(cluster, wanted, agreed=plan, at_rest=at_rest)
+    executor.finish(passes_max=40)
+    assert {*cluster.client.children("/brokers/topics")} == {
+        "a-new",
+        "configured",
+        "grows",
+        "later",
+        "z-new",
+    }
+    told = too_large_of(executor.seen[-1])
+    assert {each.topic for each in told} == {"b-large", "configured", "grows"}
+    assert all(each.count > BUFFER_BYTES and each.of == 0 for each in told)
+
+
+def test_a_topic_whose_throttle_is_too_large_stays_and_all_others_move() -> None:
+    """Its throttled replicas are more than 64 KiB, its node is less."""
+    cluster = simulated("other")
+    cluster.create_topic("wide", *([1, 2] for _ in range(3000)))
+    cluster.server.request_bytes_max = BUFFER_BYTES
+    pool = pool_spec("p", 3, 4, cluster="c")
+    topics = (spec("other"), spec("wide", 3000))
+    execution = Execution(throttle=Throttle(ThrottleMode.FIXED, 10 * 1024**2))
+    wanted = builders.desired(pool, *topics, name="c", execution=execution)
+    executor = Executor(cluster, wanted, at_rest=lambda outcome: bool(unwritable_of(outcome)))
+    executor.finish(passes_max=300)
+    until_moved = Executor(
+        cluster, wanted, at_rest=lambda _: {*cluster.replicas("other")["0"]} == {3, 4}
+    )
+    until_moved.finish(passes_max=300)
+    assert {*cluster.replicas("wide")["0"]} == {1, 2}
+    (wait,) = unwritable_of(executor.seen[-1])[:1]
+    assert "raise their jute.maxbuffer" in wait.detail
+
+
+def unwritable_of(outcome: Outcome) -> list[Wait]:
+    return [w for w in outcome.waits if w.reason is WaitReason.THROTTLES_UNWRITABLE]

@@ -148,8 +148,10 @@ class PassMemory:
     looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
     """The last sizes of logs that the adaptive throttle goes by."""
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
-    denied: set[str] = field(default_factory=set)
-    """The topics whose steps of a person's plan we may not write."""
+    transaction_bytes: int | None = None
+    """The most that is written for a stage at once; None: the servers have refused nothing."""
+    unwritten: dict[str, Action] = field(default_factory=dict)
+    """By topic, what is told in the end of its steps of a person's plan that cannot be written."""
     unwritable: dict[str | int, UnreadableConfig] = field(default_factory=dict)
     """By topic and broker, why it cannot be throttled, as of `unwritable_ms` or the run since."""
     unwritable_ms: int = 0

@@ -10,6 +10,7 @@ from poolkeeper.wording.pieces import (
     counted,
     deletion_taken_back,
     few_of,
+    topic_too_large,
     were,
 )
 
@@ -176,6 +177,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     ),
     _A.CONFIG_REFUSED: lambda action: (
         f"left undone: the config of topic {action.topic} is refused; `poolkeeper plan` says why"
+    ),
+    _A.TOPIC_TOO_LARGE: lambda action: (
+        f"left undone: {topic_too_large(action.topic, action.count, action.of)}"
     ),
     _A.DELETION_TAKEN_BACK: lambda action: deletion_taken_back(action.topic),
     _A.STEP_OUTDATED: lambda action: (

@@ -16,6 +16,20 @@ UNNOTICED = (
 )
 
 
+def topic_too_large(topic: str, size_bytes: int, most: int) -> str:
+    """Return why a topic is not written; `most`: that we write at once, 0 for the servers' limit.
+
+    The exact number is what `jute.maxbuffer` is compared with.
+    """
+    what = f"what is to be written of topic {topic} at once takes {size_bytes:,} bytes"
+    if most:
+        return f"{what}, above the {most:,} that Poolkeeper writes: declare fewer partitions"
+    return (
+        f"{what}, which the ZooKeeper servers do not take: raise their jute.maxbuffer to several"
+        " times that"
+    )
+
+
 def few_of(names: Sequence[object]) -> str:
     """Return names with commas, and how many more there are."""
     return few(names, NAMED_MAX, grouped=False)

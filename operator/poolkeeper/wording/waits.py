@@ -20,6 +20,7 @@ from poolkeeper.wording.pieces import (
     counted,
     few_of,
     mode_line,
+    topic_too_large,
     were,
 )
 from poolkeeper.wording.refusals import refusal_text
@@ -241,6 +242,7 @@ _WAITS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.CONFIG_REFUSED: lambda wait: (
         f"the config of topic {wait.topic} is not written: {wait.detail}"
     ),
+    _R.TOPIC_TOO_LARGE: lambda wait: topic_too_large(wait.topic, wait.count, wait.of),
     _R.TOPIC_CHANGING: lambda wait: (
         f"topic {wait.topic} changed while it was read: the next pass reads it again"
     ),

@@ -20,7 +20,7 @@ from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 from poolkeeper.zk import apply, fencing, kraft, throttling, znodes
-from poolkeeper.zk.client.operations import Check, Delete, Operation, batches
+from poolkeeper.zk.client.operations import Check, Delete, Operation
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import history, journal, pending_plan, throttle_records
 from poolkeeper.zk.journal import records as zk_records
@@ -183,8 +183,7 @@ class ZooKeeperAccess(ZooKeeperView):
             topic_record(topic, owners[topic], node)
             for topic, node in zip(sorted(owners), nodes, strict=True)
         )
-        for batch in batches(operation for operation in found if operation is not None):
-            self._journal.commit(*batch)
+        self._journal.commit_in_batches(each for each in found if each is not None)
 
     # Steps of a plan
 

@@ -18,29 +18,24 @@ is no other executor: the process that lost it waits for it.
 import json
 import os
 import socket
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from threading import Event
 
 from poolkeeper.errors import (
     DamagedNode,
-    Fenced,
-    Forbidden,
     HolderActive,
-    PoolkeeperError,
-    Refused,
     Stale,
     Unavailable,
-    WhyUnwritten,
 )
 from poolkeeper.frozen import frozen
-from poolkeeper.zk import kraft, znodes
-from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
-from poolkeeper.zk.client.session import SentTransaction, Session
+from poolkeeper.zk import znodes
+from poolkeeper.zk.client.operations import Create, Delete, SetData
+from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import our_nodes
 from poolkeeper.zk.codecs.our_nodes import HolderBody
 
-_PARENTS = (znodes.RECORDS, znodes.RECORDS_OF_TOPICS)
+PARENTS = (znodes.RECORDS, znodes.RECORDS_OF_TOPICS)
 """Of the journal's other nodes; made before its first use."""
 
 
@@ -66,157 +61,6 @@ class UnknownHolder(Holder):
 
     def __str__(self) -> str:
         return f"it cannot be told which: {self.why}"
-
-
-OnCommit = Callable[[Sequence[Operation], bool], None]
-
-
-def note_nothing(transaction: Sequence[Operation], known_done: bool) -> None:
-    """Take note of nothing: for sessions without an audit trail."""
-
-
-_STAYS = "nothing more is written: what is in flight goes on and throttles stay"
-
-
-class FencedSession:
-    """A session whose every write checks that this process still is the holder.
-
-    `on_commit` is called with each transaction that wrote something, and with whether that is known
-    to be done: an answer may have been lost.
-    """
-
-    def __init__(self, session: Session, epoch_version: int) -> None:
-        self.session = session
-        self.on_commit: OnCommit = note_nothing
-        self._holding = znodes.holder_of_session(session.session_id)
-        self._fence = (Check(znodes.EPOCH, epoch_version), Check(self._holding, 0))
-
-    def commit(self, *operations: Operation) -> tuple[str, ...]:
-        """Commit as one transaction if this process still is the holder.
-
-        Raises `Fenced` if it is not, `Stale` if another check failed, or if the cluster has begun
-        to migrate to KRaft and this is a node of Kafka's: then nothing was written.
-        """
-        self._require_zookeeper([operations])
-        return self._answer(self._send(operations))
-
-    def commit_each(self, transactions: Sequence[Sequence[Operation]]) -> list[WhyUnwritten | None]:
-        """Commit each as a transaction of its own, all of them on their way at the same time.
-
-        Returns of each why nothing was written, or None; the errors without their traces, which
-        would keep this frame and so the errors. Raises `Fenced` or `Unavailable` when all that was
-        sent has been answered: `on_commit` is told of each. Raises `Stale` as `commit` does for a
-        migration.
-        """
-        self._require_zookeeper(transactions)
-        found: list[WhyUnwritten | None] = []
-        sent: list[SentTransaction | None] = []
-        failure: PoolkeeperError | None = None
-        for operations in transactions:
-            try:
-                sent.append(self._send(operations))
-                found.append(None)
-            except (Refused, Stale, Forbidden) as error:
-                sent.append(None)
-                found.append(error.with_traceback(None))
-            except (Fenced, Unavailable) as error:
-                failure = error
-                break
-        for position, each in enumerate(sent):
-            try:
-                if each is not None:
-                    self._answer(each)
-            except (Stale, Forbidden) as error:
-                found[position] = error.with_traceback(None)
-            except (Fenced, Unavailable) as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
-        return found
-
-    def _require_zookeeper(self, transactions: Sequence[Sequence[Operation]]) -> None:
-        """Raise `Stale` if Kafka's nodes are to be written and a KRaft controller leads."""
-        written = {
-            operation.path
-            for transaction in transactions
-            for operation in transaction
-            if not isinstance(operation, Check)
-        }
-        foreign = min((p for p in written if not p.startswith(f"{znodes.ROOT}/")), default=None)
-        if foreign is not None and kraft.is_migrating(self.session):
-            raise Stale("the cluster is migrating to KRaft: nothing is written to it", foreign)
-
-    def _send(self, operations: Sequence[Operation]) -> SentTransaction:
-        try:
-            return self.session.send((*self._fence, *operations))
-        except Stale as stale:
-            self._require_fence(stale)
-            if stale.path in _PARENTS:
-                self._make_parents()
-            raise
-
-    def _answer(self, sent: SentTransaction) -> tuple[str, ...]:
-        try:
-            return _noted(self.session, sent, self.on_commit)[len(self._fence) :]
-        except Stale as stale:
-            self._require_fence(stale)
-            raise
-
-    def _require_fence(self, stale: Stale) -> None:
-        if stale.path in (znodes.EPOCH, self._holding):
-            raise Fenced(self._why_fenced(stale.path)) from stale
-
-    def _make_parents(self) -> None:
-        """Make the parents of records anew, which somebody deleted; the next pass writes there."""
-        if gone := [Create(path, b"") for path in _PARENTS if not self.session.exists(path)]:
-            self.commit(*gone)
-
-    def _why_fenced(self, path: str) -> str:
-        there = self.session.exists(znodes.EPOCH)
-        if there and self.session.exists(self._holding):
-            if not self._is_held():
-                return "another Poolkeeper took this cluster over; nothing more is written"
-            _, damage = our_nodes.try_reading(lambda: read_epoch(self.session))
-            what = f"somebody wrote into {path}" if damage is None else str(damage)
-            return f"{what}; {_STAYS}; start again, and the run is resumed"
-        how = "another one was made in its place" if there else f"{znodes.EPOCH} is gone"
-        return (
-            f"the journal was deleted ({how}); {_STAYS}; start again, and `poolkeeper status` names"
-            " what is left"
-        )
-
-    def _is_held(self) -> bool:
-        """Whether the journal is still this process's, and nobody else's."""
-        try:
-            holder = who_holds(self.session)
-        except Forbidden:
-            return False
-        return holder is not None and holder.session == self.session.session_id
-
-
-def commit_noted(
-    session: Session, transaction: Sequence[Operation], on_commit: OnCommit
-) -> tuple[str, ...]:
-    """Commit a transaction, and note it if it writes anything; raises what `Session.commit` does.
-
-    One whose connection was lost is noted as unknown.
-    """
-    return _noted(session, session.send(transaction), on_commit)
-
-
-def _noted(session: Session, sent: SentTransaction, on_commit: OnCommit) -> tuple[str, ...]:
-    writes = any(not isinstance(operation, Check) for operation in sent.operations)
-    try:
-        created = session.answer(sent)
-    except Forbidden:
-        raise
-    except Unavailable:
-        if writes:
-            on_commit(sent.operations, False)
-        raise
-    if writes:
-        on_commit(sent.operations, True)
-    return created
 
 
 @contextmanager
@@ -344,7 +188,7 @@ def _delete_own(session: Session) -> None:
 
 def _prepare(session: Session) -> None:
     """Create the journal's permanent nodes; it does not matter if another process is faster."""
-    wanted = ((znodes.ROOT, b""), (znodes.EPOCH, b"0"), *((path, b"") for path in _PARENTS))
+    wanted = ((znodes.ROOT, b""), (znodes.EPOCH, b"0"), *((path, b"") for path in PARENTS))
     if session.exists(znodes.RECORDS_OF_TOPICS):
         read_epoch(session)  # an epoch that is gone from a journal in use is not made again
     for path, data in wanted:

@@ -3,15 +3,16 @@
 Entities are written in batches. Each batch is one transaction with the record (`throttle_records`)
 and the notification of every entity in it. An interrupted batch is simply written again.
 
-An ACL may keep us from one config alone. Each entity of its batch is written by itself then, and
-what is not allowed is told by entity: nobody else waits for it.
+An ACL may keep us from one config alone, or the servers do not take the lists of one large topic.
+Each entity of its batch is written by itself then, and what is not written is told by entity:
+nobody else waits for it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Generic, TypeVar
 
-from poolkeeper.errors import DamagedNode, Forbidden, NodeDamage, Refused, Stale
+from poolkeeper.errors import DamagedNode, Forbidden, NodeDamage, Refused, Stale, TooLarge
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.runs import ThrottleValues
 from poolkeeper.model.execution.throttles import ThrottleRecord
@@ -140,8 +141,8 @@ def unwritable_entities(session: Session, entities: Sequence[E]) -> dict[E, str]
         )
         # A create fails where its parent is missing, and no ACL is looked at any more.
         asked = dict(sorted(tries, key=lambda each: isinstance(each[1][1], Create)))
+        alone = request_bytes_bound([each for _, each in asked.values()]) > BATCH_BYTES
         while asked:
-            alone = request_bytes_bound([each for _, each in asked.values()]) > BATCH_BYTES
             tried = list(asked)[: 1 if alone else len(asked)]
             try:
                 session.commit((*(asked[path][1] for path in tried), _NEVER))
@@ -153,6 +154,10 @@ def unwritable_entities(session: Session, entities: Sequence[E]) -> dict[E, str]
             except Stale:
                 for path in tried:
                     del asked[path]
+            except TooLarge as large:
+                if len(tried) == 1:
+                    found[asked.pop(tried[0])[0]] = str(large)
+                alone = True
     return found
 
 
@@ -184,6 +189,8 @@ def _commit(journal: Journal, batch: Mapping[E, tuple[Operation, ...]]) -> dict[
         if forbidden.path not in map(throttle_records.config_path, batch):
             raise
         return _commit_singly(journal, batch)
+    except TooLarge:
+        return _commit_singly(journal, batch)
     return {}
 
 
@@ -191,7 +198,9 @@ def _commit_singly(journal: Journal, batch: Mapping[E, tuple[Operation, ...]]) -
     found: dict[E, str] = {}
     answers = journal.commit_each(list(batch.values()))
     for entity, error in zip(batch, answers, strict=True):
-        if isinstance(error, Forbidden) and error.path == throttle_records.config_path(entity):
+        if isinstance(error, TooLarge) or (
+            isinstance(error, Forbidden) and error.path == throttle_records.config_path(entity)
+        ):
             found[entity] = str(error)
         elif error is not None:
             raise error

@@ -226,6 +226,10 @@ def actions(kind: ActionKind) -> list[Action]:
         ],
         A.CONFIG_UNLOADABLE: [Action(A.CONFIG_UNLOADABLE, topic="t", partitions=T[:1])],
         A.STAGE_REQUESTED: [Action(A.STAGE_REQUESTED, stage=2, count=2, attempt=2)],
+        A.TOPIC_TOO_LARGE: [
+            Action(A.TOPIC_TOO_LARGE, topic="t", count=300_000),
+            Action(A.TOPIC_TOO_LARGE, topic="t", count=300_000, of=262_144),
+        ],
         A.ADD_PARTITIONS: [Action(A.ADD_PARTITIONS, topic="t", count=1)],
         A.MOVE_LOG_DIRS: [Action(A.MOVE_LOG_DIRS, count=1)],
         A.LEFT_TO_OTHERS: [Action(A.LEFT_TO_OTHERS, partitions=T)],

@@ -40,6 +40,7 @@ _LEFT = frozenset(
         ActionKind.STEP_OUTDATED,
         ActionKind.STEP_NOT_ALLOWED,
         ActionKind.CONFIG_REFUSED,
+        ActionKind.TOPIC_TOO_LARGE,
     )
 )
 _NEEDS_REPAIR = frozenset(

@@ -6,7 +6,7 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.audit import AuditTrail
 from poolkeeper.zk.client.operations import Operation, describe
-from poolkeeper.zk.fencing import OnCommit
+from poolkeeper.zk.fenced_session import OnCommit
 
 
 def note_commits(trail: AuditTrail) -> OnCommit:

@@ -15,7 +15,7 @@ from poolkeeper.model.execution.person_requests import (
 from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.reconcile.access import ClusterAccess
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.fencing import OnCommit, note_nothing
+from poolkeeper.zk.fenced_session import OnCommit, note_nothing
 from poolkeeper.zk.journal import journal
 
 

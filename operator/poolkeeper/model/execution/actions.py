@@ -90,6 +90,8 @@ class ActionKind(StrEnum):
     """The run ended and left its throttles on `count` entities: the cluster migrates to KRaft."""
     THROTTLES_PUT_BACK = "ThrottlesPutBack"
     """Throttles of the run that somebody had removed were set again on `count` entities."""
+    TOPIC_TOO_LARGE = "TopicTooLarge"
+    """What is to be written of `topic`, `count` bytes, is too large; `of` as in its wait."""
     CONFIG_REFUSED = "ConfigRefused"
     """The config of `topic` was not written, as it is refused."""
     STEP_NOT_ALLOWED = "StepNotAllowed"

@@ -269,6 +269,9 @@ class WaitReason(StrEnum):
     """`topic` changed while it was being read."""
     CONFIG_REFUSED = "ConfigRefused"
     """The config to be written to `topic` is refused; `detail` has the words."""
+    TOPIC_TOO_LARGE = "TopicTooLarge"
+    """What is to be written of `topic` is `count` bytes at once: the ZooKeeper servers do not take
+    it, or it is above `of`, the most that we write."""
     TOPIC_REASSIGNED = "TopicReassigned"
     """`topic` is being reassigned; partitions are added after that."""
     TOPIC_STILL_DELETING = "TopicStillDeleting"

@@ -21,6 +21,7 @@ Limits of ZooKeeper and the controller (`Bounds`):
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from poolkeeper.algorithms.sizes import reassignment_entry_bytes
@@ -63,6 +64,15 @@ class Bounds:
 
 
 DEFAULT_BOUNDS = Bounds()
+
+
+def bounds_of_servers(transaction_bytes: int | None) -> Bounds:
+    """Return the bounds where the servers take transactions of so many bytes; None: of any."""
+    if transaction_bytes is None:
+        return DEFAULT_BOUNDS
+    most = min(transaction_bytes, DEFAULT_BOUNDS.transaction_bytes)
+    request = most * DEFAULT_BOUNDS.request_bytes // DEFAULT_BOUNDS.transaction_bytes
+    return replace(DEFAULT_BOUNDS, request_bytes=request, transaction_bytes=most, record_bytes=most)
 
 
 class Entry(NamedTuple):

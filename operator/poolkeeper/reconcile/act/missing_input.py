@@ -6,6 +6,7 @@ Whose throttles are in force is found out by writing those of the run: nothing e
 from dataclasses import replace
 
 from poolkeeper.planning.staging import next_stage
+from poolkeeper.planning.staging.limits import bounds_of_servers
 from poolkeeper.reconcile import rate_signals
 from poolkeeper.reconcile.act import keep_throttles, record_absences
 from poolkeeper.reconcile.context import PassContext
@@ -58,7 +59,13 @@ def complete_view(
             with context.timed("stage"):
                 moves = next_stage.with_live_bytes(at.plan.moves, states, sized)
                 stage = next_stage.next_stage(
-                    moves, states, sized, at.desired, records=records, gone=view.gone
+                    moves,
+                    states,
+                    sized,
+                    at.desired,
+                    records=records,
+                    gone=view.gone,
+                    bounds=bounds_of_servers(context.memory.transaction_bytes),
                 )
             return replace(
                 view,

@@ -5,6 +5,7 @@ Each function carries out one decision and returns what the pass did.
 
 from dataclasses import replace
 
+from poolkeeper.errors import TooLarge
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
@@ -179,7 +180,14 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
         attempts=decision.attempts,
         lost=lost_by_now(context, run, at.plan),
     )
-    after = context.access.request_stage(run, after, at.plan, at.view.cluster)
+    try:
+        after = context.access.request_stage(run, after, at.plan, at.view.cluster)
+    except TooLarge as large:
+        if len(entries) == 1:
+            raise
+        # The servers' limit was lowered. The next pass looks for a stage of half the size.
+        context.memory.transaction_bytes = large.bytes // 2
+        return progress_outcome(context, run, at.plan, *decision.found)
     context.memory.moves_in_flight = len(entries)
     context.memory.begun = set()
     names = {at.plan.moves[m].topic for m, _ in entries} & at.view.cluster.topics.keys()

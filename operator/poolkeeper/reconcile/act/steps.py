@@ -1,13 +1,13 @@
 """Writes steps of a plan that are no moves: topics, partitions, configs, elections, deletions."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeGuard
 
-from poolkeeper.errors import Forbidden, Refused, Stale, WhyUnwritten
+from poolkeeper.errors import Forbidden, Refused, Stale, TooLarge, WhyUnwritten
 from poolkeeper.model.desired import Desired
-from poolkeeper.model.execution.actions import Action, Deletion
+from poolkeeper.model.execution.actions import Action, ActionKind, Deletion
 from poolkeeper.model.execution.outcomes import Result
-from poolkeeper.model.execution.waits import after_error
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, after_error
 from poolkeeper.model.plans import (
     AddPartitions,
     CreateTopic,
@@ -41,8 +41,8 @@ def write_steps(
     """Write steps, each in its own transaction.
 
     A step that cannot be written keeps no other from being written. Of a person's plan all have to
-    be, and the error is raised, but for a topic's node that we may not write: that is remembered,
-    and told in the end. A config that is refused is left out of both.
+    be, and the error is raised, but for a topic's nodes that we may not write or that are too
+    large: that is remembered, and told in the end. A config that is refused is left out of both.
     """
     due, refused = unwritable_configs.judge_steps(
         context, desired, observed.cluster, decision.steps
@@ -54,22 +54,37 @@ def write_steps(
         for step, error in zip(together, errors, strict=True):
             if error is None:
                 did.append(action_of(step))
-            elif by_person and _is_of_topic(step, error):
-                context.memory.denied.add(step.topic)
             elif by_person:
-                raise error
+                left = _left_of_topic(step, error)
+                if left is None:
+                    raise error
+                context.memory.unwritten[left.topic] = left
+            elif isinstance(error, TooLarge) and isinstance(step, _OfTopic):
+                size, most = error.bytes, error.bytes_max
+                waits.append(
+                    Wait(WaitReason.TOPIC_TOO_LARGE, topic=step.topic, count=size, of=most)
+                )
             else:
                 waits.append(after_error(error))
     return Result(tuple(did), tuple(waits))
 
 
-def _is_of_topic(step: Step, error: WhyUnwritten) -> TypeGuard[AddPartitions | SetConfig]:
-    """Whether it is the topic's own node that may not be written."""
-    return (
+_OfTopic = CreateTopic | AddPartitions | SetConfig
+"""Steps that write the nodes of one topic."""
+
+
+def _left_of_topic(step: Step, error: WhyUnwritten) -> Action | None:
+    """Return what is told of a step whose topic's own nodes cannot be written; None of others."""
+    if isinstance(step, _OfTopic) and isinstance(error, TooLarge):
+        size, most = error.bytes, error.bytes_max
+        return Action(ActionKind.TOPIC_TOO_LARGE, topic=step.topic, count=size, of=most)
+    if (
         isinstance(step, AddPartitions | SetConfig)
         and isinstance(error, Forbidden)
         and error.path.endswith(f"/{step.topic}")
-    )
+    ):
+        return Action(ActionKind.STEP_NOT_ALLOWED, topic=step.topic)
+    return None
 
 
 def _together(due: Iterable[Step], most: int) -> Iterator[list[Step]]:

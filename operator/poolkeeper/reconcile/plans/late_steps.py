@@ -5,7 +5,7 @@ has progressed. One that writes none tells what is awaited, and what is given up
 whatever may still change, while the plan of a person ends with what it could not do.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
@@ -120,7 +120,7 @@ def _end_of_persons_plan(
     vain = _in_vain(context, waits)
     waits = tuple(wait for wait in waits if wait not in vain)
     state = _state([wait for wait in waits if not _awaits_the_dead(context, wait)])
-    given_up = (*_given_up(plan, cluster), *_undone_steps(plan, cluster, context.memory.denied))
+    given_up = (*_given_up(plan, cluster), *_undone_steps(plan, cluster, context.memory.unwritten))
     if stay:
         given_up += stay.given_up(plan)
     given_up += tuple(Action(ActionKind.DELETION_TAKEN_BACK, topic=wait.topic) for wait in vain)
@@ -164,16 +164,18 @@ def _outdated_steps(plan: Plan, cluster: Cluster) -> tuple[Action, ...]:
     )
 
 
-def _undone_steps(plan: Plan, cluster: Cluster, denied: Collection[str]) -> Iterator[Action]:
+def _undone_steps(
+    plan: Plan, cluster: Cluster, unwritten: Mapping[str, Action]
+) -> Iterator[Action]:
     """Report the early steps of a person's plan that are not written; a loop waits for them.
 
-    `denied`: topics whose nodes we may not write.
+    `unwritten`: what is told of topics whose nodes cannot be written.
     """
     for step in steps.early_steps(plan):
         if step_progress.progress_of(step, cluster).state is not StepState.TO_DO:
             continue
-        if isinstance(step, AddPartitions | SetConfig) and step.topic in denied:
-            yield Action(ActionKind.STEP_NOT_ALLOWED, topic=step.topic)
+        if isinstance(step, CreateTopic | AddPartitions | SetConfig) and step.topic in unwritten:
+            yield unwritten[step.topic]
         elif isinstance(step, CreateTopic | SetConfig):
             yield Action(ActionKind.CONFIG_REFUSED, topic=step.topic)
 

@@ -237,6 +237,9 @@ class FakeClient:
         self, what: str, answer: Callable[[str, Asked, int], Answer], path: str, watch: Asked
     ) -> Answer:
         fault = self._call(False, what, (path,))
+        if len(path) > self.server.request_bytes_max:
+            self._lose_connection()
+            raise ConnectionLoss
         if fault is None:
             self._seen = self.server.zxid
             return answer(path, watch, self._seen)

@@ -5,6 +5,6 @@ in the sandbox only.
 
 Read `session` (the calls), `connections` (connecting, and what is refused: a chroot without a
 Kafka), `refusals` (why a server takes no session) and `auth`, `operations` and `transactions`
-(writes, and the ACLs of new nodes), `nodes`, `multiread` (many nodes in one request), `watches`,
-`failures`, `gc_pause`.
+(writes, and the ACLs of new nodes), `size_limit` (how large they may be), `nodes`, `multiread`
+(many nodes in one request), `watches`, `failures`, `gc_pause`.
 """

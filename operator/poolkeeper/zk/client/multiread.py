@@ -29,6 +29,7 @@ from kazoo.exceptions import EXCEPTIONS, ConnectionLoss, NoAuthError, NoNodeErro
 from poolkeeper.frozen import frozen
 from poolkeeper.zk.client import failures
 from poolkeeper.zk.client.nodes import Node
+from poolkeeper.zk.client.operations import LARGE_BYTES
 
 Found = TypeVar("Found", Node, bytes)
 
@@ -37,8 +38,6 @@ SINCE = (3, 6)
 """The first server version that knows the request; older ones close the session over it."""
 
 REQUEST_BYTES_MAX = 256 * 1024
-REQUEST_BYTES_MIN = 4 * 1024
-"""No server that Kafka can use hangs up on a request as short as this."""
 REPLY_BYTES_AIM = 1024 * 1024
 PATHS_MAX = 1000
 PATHS_FIRST = 100
@@ -84,9 +83,9 @@ class RequestBound:
 
     def shrink_below(self, size: int) -> bool:
         """Note that a request of so many bytes was lost; false if it was not for its length."""
-        if size <= REQUEST_BYTES_MIN:
+        if size <= LARGE_BYTES:
             return False
-        self.bytes_max = min(self.bytes_max, max(REQUEST_BYTES_MIN, size // 2))
+        self.bytes_max = min(self.bytes_max, max(LARGE_BYTES, size // 2))
         return True
 
 

@@ -12,11 +12,13 @@ per operation; a quarter of the default leaves room for all of it.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import TooLarge
 from poolkeeper.frozen import frozen
 
 TRANSACTION_BYTES_MAX = 256 * 1024
 TRANSACTION_OPERATIONS_MAX = 500
+LARGE_BYTES = 4 * 1024
+"""No server that Kafka can use hangs up on a request that is shorter."""
 BATCH_BYTES = 40 * 1024
 """Of writes that need not be one transaction: with their chroot they fit servers of 64 KiB."""
 BATCH_OPERATIONS = 200
@@ -94,19 +96,44 @@ def batches(operations: Iterable[Operation]) -> Iterator[list[Operation]]:
         yield batch
 
 
+def pipelines(
+    transactions: Sequence[Sequence[Operation]],
+) -> Iterator[Sequence[Sequence[Operation]]]:
+    """Yield transactions that may be on their way at the same time, in their order.
+
+    One that may be too large for the servers is alone: it costs the connection, and with it the
+    answers to all others that are on their way.
+    """
+    together: list[Sequence[Operation]] = []
+    for transaction in transactions:
+        if request_bytes_bound(transaction) < LARGE_BYTES:
+            together.append(transaction)
+            continue
+        if together:
+            yield together
+        yield [transaction]
+        together = []
+    if together:
+        yield together
+
+
 def require_bounds(operations: Sequence[Operation]) -> None:
-    """Raise `Refused`, naming the largest node, if this is too much for one transaction."""
+    """Raise `TooLarge`, naming the largest node, if this is too much for one transaction."""
     if len(operations) > TRANSACTION_OPERATIONS_MAX:
-        raise Refused(
+        raise TooLarge(
             f"a transaction of {len(operations)} operations is too long "
-            f"(expected at most {TRANSACTION_OPERATIONS_MAX})"
+            f"(expected at most {TRANSACTION_OPERATIONS_MAX})",
+            request_bytes_bound(operations),
+            TRANSACTION_BYTES_MAX,
         )
     size = request_bytes_bound(operations)
     if size > TRANSACTION_BYTES_MAX:
         largest = max(operations, key=lambda operation: request_bytes_bound((operation,)))
-        raise Refused(
+        raise TooLarge(
             f"a transaction of {size} bytes is too large (expected at most "
-            f"{TRANSACTION_BYTES_MAX}); most of it is {largest.path}"
+            f"{TRANSACTION_BYTES_MAX}); most of it is {largest.path}",
+            size,
+            TRANSACTION_BYTES_MAX,
         )
 
 

@@ -31,10 +31,9 @@ from poolkeeper.zk.client.connections import Address, Connection, Connector
 from poolkeeper.zk.client.multiread import Found
 from poolkeeper.zk.client.nodes import Node
 from poolkeeper.zk.client.operations import Check, Operation
+from poolkeeper.zk.client.size_limit import SizeLimit, too_large
 from poolkeeper.zk.client.watches import Watches
 
-LARGE_BYTES = 32 * 1024
-"""From this size on a transaction may be too large for a server whose limit was set lower."""
 NAMED_MAX = 5
 """Of a transaction that failed, as many nodes are named."""
 
@@ -69,6 +68,7 @@ class Session:
         self._acls = transactions.Acls(self._client, deadline_s)
         self._watches = Watches(self._client, deadline_s)
         self._bound = multiread.RequestBound()
+        self._size_limit = SizeLimit(self._client.exists_async, deadline_s)
         connection.on_lost(self._watches.wake)
 
     @classmethod
@@ -210,18 +210,20 @@ class Session:
         """Do all operations or none, in one transaction; return the paths of creates, else "".
 
         Raises `Stale` naming the first that lost against another write, `Unavailable` where ACLs
-        forbid one, or where the outcome is unknown, `Refused` if it is too much for a transaction.
+        forbid one, or where the outcome is unknown, `TooLarge` if it is too much for a transaction.
         """
         return self.answer(self.send(transaction))
 
     def send(self, transaction: Sequence[Operation]) -> SentTransaction:
         """Send a transaction, whose `answer` is to be asked for: several may be on their way.
 
-        ZooKeeper does those of one session in the order in which they were sent. Raises `Refused`
+        ZooKeeper does those of one session in the order in which they were sent. Raises `TooLarge`
         if it is too much for a transaction, `Stale` or `Unavailable` if it cannot be sent.
         """
         operations.require_bounds(transaction)
         self._require_alive()
+        size = self._request_bytes(transaction)
+        self._size_limit.require(size, _written(transaction), self._connection.count)
         self.writes += 1
         try:
             acls = self._acls.of_new(transaction)
@@ -234,7 +236,10 @@ class Session:
         return SentTransaction(transaction, result)
 
     def answer(self, sent: SentTransaction) -> tuple[str, ...]:
-        """Wait for the answer to a transaction that was sent; see `commit`."""
+        """Wait for the answer to a transaction that was sent; see `commit`.
+
+        Where it costs the connection, the servers are asked whether that was for its size.
+        """
         transaction = sent.operations
         doing = f"writing {_written(transaction)}"
         try:
@@ -245,7 +250,8 @@ class Session:
                 f"outcome unknown: no answer in {self._deadline_s:g} s ({doing})"
             ) from late
         except KazooException as failed:
-            why = f"{failures.unavailable(failed, doing)}{_remark_on_size(failed, transaction)}"
+            self._require_small(failed, transaction)
+            why = failures.unavailable(failed, doing)
             raise Unavailable(f"outcome unknown: {why}") from failed
         return transactions.created_paths(transaction, answers)
 
@@ -260,6 +266,17 @@ class Session:
             changed = self._watches.wait(paths, deadline_s, wake or Event())
         self._require_alive()
         return changed
+
+    def _require_small(self, failed: KazooException, transaction: Sequence[Operation]) -> None:
+        """Raise `TooLarge` if it was its size that cost a transaction the connection."""
+        size = self._request_bytes(transaction)
+        if isinstance(failed, ConnectionLoss) and self._size_limit.is_exceeded(size):
+            self._size_limit.note_lost(size, self._connection.count)
+            raise too_large(size, _written(transaction)) from failed
+
+    def _request_bytes(self, transaction: Sequence[Operation]) -> int:
+        chroot = len(self.address.chroot.encode())
+        return operations.request_bytes_bound(transaction) + chroot * len(transaction)
 
     def _require_alive(self) -> None:
         if not self.alive:
@@ -288,13 +305,3 @@ def _written(transaction: Sequence[Operation]) -> str:
     paths = tuple(dict.fromkeys(operation.path for operation in writes))
     named, more = paths[:NAMED_MAX], len(paths) - NAMED_MAX
     return ", ".join(named) + (f" and {count(more, 'node')} more" if more > 0 else "")
-
-
-def _remark_on_size(failed: KazooException, transaction: Sequence[Operation]) -> str:
-    """Name what else may have cost the connection: servers hang up on requests above a limit."""
-    size = operations.request_bytes_bound(transaction)
-    if not isinstance(failed, ConnectionLoss) or size < LARGE_BYTES:
-        return ""
-    return (
-        f"; if this comes again, jute.maxbuffer of the servers is below its {size} bytes: raise it"
-    )

@@ -47,7 +47,8 @@ from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, Se
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies, our_nodes
 from poolkeeper.zk.codecs.our_nodes import ApprovalsBody, PendingPlanBody
-from poolkeeper.zk.fencing import FencedSession, Holder, OnCommit
+from poolkeeper.zk.fenced_session import FencedSession, OnCommit, commit_noted, note_nothing
+from poolkeeper.zk.fencing import Holder
 from poolkeeper.zk.journal import records, runs, throttle_records
 
 T = TypeVar("T")
@@ -324,7 +325,7 @@ def _epoch_damage(session: Session) -> NodeDamage | None:
 
 
 def request_stop(
-    session: Session, stop: StopRequest | None = None, on_commit: OnCommit = fencing.note_nothing
+    session: Session, stop: StopRequest | None = None, on_commit: OnCommit = note_nothing
 ) -> Run | None:
     """Request that the run ends; return it, or `None` without a run.
 
@@ -352,7 +353,7 @@ def _request_stop(session: Session, stop: StopRequest, on_commit: OnCommit) -> R
     )
     if both != before:
         fence = Check(znodes.EPOCH, epoch.version)
-        fencing.commit_noted(session, (fence, write), on_commit)
+        commit_noted(session, (fence, write), on_commit)
     return run
 
 
@@ -364,9 +365,7 @@ def read_approvals(session: Session) -> tuple[str, ...]:
     return our_nodes.decode(znodes.APPROVALS, node.data, ApprovalsBody).plans
 
 
-def hand_over_approval(
-    session: Session, plan: str, on_commit: OnCommit = fencing.note_nothing
-) -> None:
+def hand_over_approval(session: Session, plan: str, on_commit: OnCommit = note_nothing) -> None:
     """Record an approval for the active holder; it also removes the record of a stop."""
     _until_written(lambda: _hand_over_approval(session, plan, on_commit))
 
@@ -384,7 +383,7 @@ def _hand_over_approval(session: Session, plan: str, on_commit: OnCommit) -> Non
     )
     stopped = session.read(znodes.STOPPED)
     undo = () if stopped is None else (Delete(znodes.STOPPED, stopped.version),)
-    fencing.commit_noted(session, (fence, write, *undo), on_commit)
+    commit_noted(session, (fence, write, *undo), on_commit)
 
 
 def _until_written(write: Callable[[], T]) -> T:

@@ -35,10 +35,13 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.proposals.plan_json import PlanJson
 from poolkeeper.zk import znodes
+from poolkeeper.zk.client.operations import BATCH_BYTES
 from poolkeeper.zk.codecs import json_bodies, our_nodes
 from poolkeeper.zk.codecs.our_nodes import VERSION
 
-CHUNK_BYTES = 200 * 1024
+CHUNK_BYTES = (12 * 1024, BATCH_BYTES, 200 * 1024)
+"""Servers may take no more than the first; the others are for what would be too many chunks."""
+CHUNKS_AIM = 100
 TEXT_BYTES_MAX = 2 * 1024**3
 _PHASES = {phase.name: phase.value for phase in Phase}
 _GZIP = 31
@@ -147,8 +150,11 @@ def decode_stop(data: bytes) -> StopRequest:
     return StopRequest(body.get("at_once") is True, body.get("allow_failover") is True)
 
 
-def encode_document(document: RunDocument, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
-    """Encode to chunks of at most `chunk_bytes`; the same document gives the same bytes."""
+def encode_document(document: RunDocument, chunk_bytes: int = 0) -> tuple[bytes, ...]:
+    """Encode to chunks of at most `chunk_bytes`, 0: few and small ones.
+
+    The same document gives the same bytes.
+    """
     body = {
         "version": VERSION,
         "plan": plan_json.document(document.plan),
@@ -164,13 +170,16 @@ def encode_document(document: RunDocument, chunk_bytes: int = CHUNK_BYTES) -> tu
     return _chunks(body, chunk_bytes)
 
 
-def encode_plan(plan: Plan, chunk_bytes: int = CHUNK_BYTES) -> tuple[bytes, ...]:
+def encode_plan(plan: Plan) -> tuple[bytes, ...]:
     """Encode a plan alone, in the same way."""
-    return _chunks(plan_json.document(plan), chunk_bytes)
+    return _chunks(plan_json.document(plan))
 
 
-def _chunks(body: Mapping[str, Any] | PlanJson, chunk_bytes: int) -> tuple[bytes, ...]:
+def _chunks(body: Mapping[str, Any] | PlanJson, chunk_bytes: int = 0) -> tuple[bytes, ...]:
     packed = gzip.compress(canonical_of(body), compresslevel=6, mtime=0)
+    if not chunk_bytes:
+        most = len(packed) / CHUNKS_AIM
+        chunk_bytes = next((each for each in CHUNK_BYTES if each >= most), CHUNK_BYTES[-1])
     return tuple(packed[i : i + chunk_bytes] for i in range(0, len(packed), chunk_bytes))
 
 

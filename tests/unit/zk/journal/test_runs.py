@@ -23,8 +23,8 @@ from poolkeeper.model.plans import Move, Plan, PlannedStage
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.zk.client.operations import TRANSACTION_BYTES_MAX
+from poolkeeper.zk.journal import runs
 from poolkeeper.zk.journal.runs import (
-    CHUNK_BYTES,
     decode_document,
     decode_run,
     decode_stop,
@@ -52,7 +52,17 @@ def test_a_document_is_cut_into_chunks_that_fit_a_transaction():
     assert len(chunks) > 1
     assert all(len(chunk) <= 1000 for chunk in chunks)
     assert decode_document(chunks, digest_of(chunks)) == document(500)
-    assert CHUNK_BYTES < TRANSACTION_BYTES_MAX
+    assert max(runs.CHUNK_BYTES) < TRANSACTION_BYTES_MAX
+
+
+def test_chunks_fit_servers_of_small_requests_unless_they_were_too_many(monkeypatch):
+    monkeypatch.setattr(runs, "CHUNK_BYTES", (100, 1000))
+    monkeypatch.setattr(runs, "CHUNKS_AIM", 5)
+    for moves, bytes_ in ((1, 100), (500, 1000)):
+        chunks = encode_document(document(moves))
+        assert len(chunks) > 1
+        assert len(chunks[0]) == bytes_
+        assert decode_document(chunks, digest_of(chunks)) == document(moves)
 
 
 def test_a_document_without_its_last_chunk_or_of_another_run_is_none():

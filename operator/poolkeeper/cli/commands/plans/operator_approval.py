@@ -14,7 +14,8 @@ from poolkeeper.model.plans import DeleteTopic, Plan
 from poolkeeper.text import few
 from poolkeeper.zk import fencing, znodes
 from poolkeeper.zk.client.session import Session
-from poolkeeper.zk.fencing import Holder, OnCommit
+from poolkeeper.zk.fenced_session import OnCommit
+from poolkeeper.zk.fencing import Holder
 from poolkeeper.zk.journal import journal
 
 BEGIN_WITHIN_S = 15.0

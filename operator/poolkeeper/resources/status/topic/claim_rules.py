@@ -46,16 +46,16 @@ def if_deleting(at: TopicSituation) -> ReadyCondition | None:
             message = f"{approval_text(at)} to delete Kafka topic {at.spec.topic}; {keep}"
         elif problem := _why_kept(at):
             message = f"{problem.message}; {keep}"
-        elif wait := _waits_for(at, WaitReason.DELETION_TAKEN_BACK):
+        elif wait := wait_of_topic(at, WaitReason.DELETION_TAKEN_BACK):
             message = f"{wording.sentence(wait)}; {keep}"
-        elif wait := _waits_for(at, WaitReason.DELETION_AWAITS_BROKERS):
+        elif wait := wait_of_topic(at, WaitReason.DELETION_AWAITS_BROKERS):
             message = wording.sentence(wait)
     message += foreign_finalizers_phrase(at.resource.keepers)
     return ReadyCondition(ReadyStatus.RECONCILING, "Deleting", message)
 
 
-def _waits_for(at: TopicSituation, reason: WaitReason) -> Wait | None:
-    """Return what holds up the deletion of the Kafka topic, if this does."""
+def wait_of_topic(at: TopicSituation, reason: WaitReason) -> Wait | None:
+    """Return what the pass waits for with this topic, if it is this."""
     of_topic = (wait for wait in at.outcome.waits if wait.topic == at.spec.topic)
     return next((wait for wait in of_topic if wait.reason is reason), None)
 

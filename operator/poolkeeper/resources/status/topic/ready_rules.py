@@ -8,6 +8,8 @@ what the loop does next by itself.
 
 from collections.abc import Callable
 
+from poolkeeper import wording
+from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem, SetConfig
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Mode
@@ -23,6 +25,7 @@ from poolkeeper.resources.status.topic.claim_rules import (
     if_deleting,
     if_not_owner,
     if_without_right,
+    wait_of_topic,
 )
 from poolkeeper.resources.status.topic.differences import approval_text, differences_text
 from poolkeeper.resources.status.topic.situation import TopicSituation
@@ -160,6 +163,13 @@ def _if_unapproved(at: TopicSituation) -> ReadyCondition | None:
     )
 
 
+def _if_too_large(at: TopicSituation) -> ReadyCondition | None:
+    wait = wait_of_topic(at, WaitReason.TOPIC_TOO_LARGE)
+    if wait is None or not at.plan_work.steps:
+        return None
+    return ReadyCondition(ReadyStatus.STALLED, "TooLarge", wording.sentence(wait))
+
+
 def _if_step_due(at: TopicSituation) -> ReadyCondition | None:
     for step in at.plan_work.steps:
         if is_destructive(step) and at.outcome.progress is not None and at.manual:
@@ -215,6 +225,7 @@ READY_RULES: tuple[Callable[[TopicSituation], ReadyCondition | None], ...] = (
     _if_blocked,
     _if_plan_only,
     _if_unapproved,
+    _if_too_large,
     _if_step_due,
     _if_queued,
     _otherwise,

@@ -277,6 +277,22 @@ def test_a_config_that_is_not_written_is_that_topics_condition(
     assert told_of[good.key]["conditions"][0]["reason"] == "Creating"
 
 
+def test_a_topic_that_is_too_large_to_be_written_says_so_and_no_other() -> None:
+    counts = {"partitions": 1, "replicationFactor": 2}
+    large, good = topic("large", "fast", **counts), topic("other", "fast", **counts)
+    every = assemble((AUTO, *POOLS, large, good))
+    what = seen(kafka(()))
+    wait = Wait(WaitReason.TOPIC_TOO_LARGE, topic="large", count=70_000)
+    outcome = replace(at_rest(every["main"], what), waits=(wait,))
+    told_of = statuses(every["main"], what, outcome, NOW_MS)
+    message = (
+        "what is to be written of topic large at once takes 70,000 bytes, which the ZooKeeper"
+        " servers do not take: raise their jute.maxbuffer to several times that"
+    )
+    assert told_of[large.key]["conditions"] == conditions("Stalled", "TooLarge", message)
+    assert told_of[good.key]["conditions"][0]["reason"] == "Creating"
+
+
 def test_a_topic_over_the_quota_of_its_pool_is_stalled() -> None:
     fast = pool("fast", 1, 2, 3, quotas={"partitions": 6})
     new = topic("new", "fast", partitions=4, replicationFactor=1)

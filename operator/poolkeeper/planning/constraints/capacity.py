@@ -23,10 +23,14 @@ UNLIMITED_MIB = np.iinfo(np.int64).max
 class CapacityBounds:
     """Hard bounds on replicas and MiB, by broker and for the pool; huge where nothing is declared.
 
+    `replicas`: the lower of `caps`, which the pool declares, and `limits`, which the cluster
+    enforces. Where not all can be kept, the law of the caps ranks above that of the limits.
     The bounds of the pool are what still fits after the failures that its headroom asks for.
     """
 
     replicas: Ints
+    caps: Ints
+    limits: Ints
     mib: Ints
     pool_replicas: int
     pool_mib: int
@@ -68,33 +72,43 @@ def eligible_brokers(
         racks=racks,
         weights={b: pool.capacity_for(b).weight for b in rows},
         caps=declared,
-        bounds=_bounds(pool, brokers, declared, racks),
+        bounds=_bounds(pool, brokers, limits, racks),
         demoted=pool.demote,
     )
 
 
 def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> int | None:
     """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
-    caps = [pool.capacity_for(broker).replicas]
-    if limits.policy is LimitPolicy.ENFORCE:
-        caps.append(limits.replicas_per_broker)
+    caps = pool.capacity_for(broker).replicas, _enforced(limits)
     return min((cap for cap in caps if cap is not None), default=None)
+
+
+def _enforced(limits: ClusterLimits) -> int | None:
+    return limits.replicas_per_broker if limits.policy is LimitPolicy.ENFORCE else None
 
 
 def _bounds(
     pool: ResourcePoolSpec,
     brokers: BrokerIndex,
-    caps: Mapping[int, int],
+    limits: ClusterLimits,
     racks: Mapping[int, str | None],
 ) -> CapacityBounds:
     """The bounds by row; `racks`: of the eligible brokers, for the headroom."""
-    replicas = np.full(len(brokers), UNLIMITED, dtype=np.int64)
+    caps, limited = np.full((2, len(brokers)), UNLIMITED, dtype=np.int64)
     mib = np.full(len(brokers), UNLIMITED_MIB, dtype=np.int64)
-    replicas[brokers.rows(caps)] = list(caps.values())
     for broker in pool.brokers:
-        disk_bytes = pool.capacity_for(broker).disk_bytes
-        if disk_bytes is not None:
-            mib[brokers.index[broker]] = disk_bytes // MIB
+        row, capacity, enforced = (
+            brokers.index[broker],
+            pool.capacity_for(broker),
+            _enforced(limits),
+        )
+        if capacity.replicas is not None:
+            caps[row] = capacity.replicas
+        if enforced is not None:
+            limited[row] = enforced
+        if capacity.disk_bytes is not None:
+            mib[row] = capacity.disk_bytes // MIB
     in_pool = headroom_replicas(pool, racks), headroom_mib(pool, racks)
     pool_replicas, pool_mib = (UNLIMITED_MIB if left is None else left for left in in_pool)
-    return CapacityBounds(replicas, mib, int(pool_replicas), int(pool_mib))
+    lower = np.minimum(caps, limited)
+    return CapacityBounds(lower, caps, limited, mib, int(pool_replicas), int(pool_mib))

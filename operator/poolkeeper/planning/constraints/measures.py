@@ -16,6 +16,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
+from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, count_slots, weights_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
@@ -66,10 +67,12 @@ def replica_measure(problem: PoolProblem, share: Floats, goal: Goal) -> LoadMeas
     return LoadMeasure(goal.kind, ones, problem.background_load.replicas, *bands)
 
 
-def laws(problem: PoolProblem, replicas: Ints, mib: Ints) -> tuple[LoadMeasure, LoadMeasure]:
-    """The measures of two laws: replicas under the brokers' caps, MiB under their disks."""
+def laws(problem: PoolProblem, capacity: CapacityBounds) -> tuple[LoadMeasure, LoadMeasure]:
+    """The measures of what brokers may hold: replicas under their caps, MiB under their disks."""
     nothing = np.zeros(len(problem.brokers), dtype=np.int64)
-    caps, disks = (Band(nothing, high, nothing.astype(float)) for high in (replicas, mib))
+    caps, disks = (
+        Band(nothing, high, nothing.astype(float)) for high in (capacity.replicas, capacity.mib)
+    )
     ones = np.ones(len(problem), dtype=np.int64)
     return (
         LoadMeasure(GoalKind.REPLICAS, ones, problem.background_load.replicas, caps, caps),

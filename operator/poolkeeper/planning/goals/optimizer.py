@@ -17,6 +17,7 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band
+from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.constraints.measures import LoadMeasure, laws, measure_of, share_of_value
 from poolkeeper.planning.goals.local_search import Bounded, refine
@@ -24,6 +25,7 @@ from poolkeeper.planning.goals.spared_moves import spare_moves
 from poolkeeper.planning.goals.topic_counts import TopicCounts, topic_bands
 from poolkeeper.planning.goals.topic_flow import route_topics
 from poolkeeper.planning.goals.topic_spread import spread_topics
+from poolkeeper.planning.placement.capacity_excess import capacity_excess
 from poolkeeper.planning.problem.arrays import Ints
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -48,30 +50,29 @@ def optimize(
     problem: PoolProblem,
     opened: OpenSlots,
     lists: Ints,
-    caps: tuple[Ints, Ints],
+    capacity: CapacityBounds,
     goals: Iterable[Goal],
     counted: Sequence[Bounded],
 ) -> Optimization:
     """Bring the lists nearer to the goals, in their order.
 
-    `caps`: the most replicas and MiB by broker.
     `counted`: the goal of replicas with the band that the flow aimed at, if that goal comes first.
     It is not among `goals` then.
     """
-    replicas, disks = laws(problem, *caps)
-    capacity = Bounded(replicas, replicas.wide), Bounded(disks, disks.wide)
+    replicas, disks = laws(problem, capacity)
+    lawful = Bounded(replicas, replicas.wide), Bounded(disks, disks.wide)
     overfull = disks.outside(disks.load(lists), problem.eligible)
     if overfull:
-        lists = refine(problem, opened, lists, capacity[1], [capacity[0], *counted])
+        lists = refine(problem, opened, lists, lawful[1], [lawful[0], *counted])
         if counted and disks.outside(disks.load(lists), problem.eligible):
-            lists = refine(problem, opened, lists, capacity[1], capacity[:1])
-            lists = refine(problem, opened, lists, counted[0], capacity)
-    guards = [*capacity, *counted]
+            lists = refine(problem, opened, lists, lawful[1], lawful[:1])
+            lists = refine(problem, opened, lists, counted[0], lawful)
+    guards = [*lawful, *counted]
     targets: list[Bounded | TopicCounts] = [*counted]
     topics: TopicCounts | None = None
     for goal in goals:
         if goal.kind is GoalKind.TOPIC_REPLICAS:
-            lists, topics = _optimize_topics(problem, opened, lists, guards, goal)
+            lists, topics = _optimize_topics(problem, opened, lists, capacity, guards, goal)
             targets.append(topics)
             continue
         measure = measure_of(problem, opened, lists, goal)
@@ -83,14 +84,14 @@ def optimize(
     found = Optimization(lists, tuple(targets))
     if not overfull and len(targets) == len(counted):
         return found  # a flow has made the fewest moves
-    return without_spare_moves(problem, opened, found, caps)
+    return without_spare_moves(problem, opened, found, capacity)
 
 
 def without_spare_moves(
-    problem: PoolProblem, opened: OpenSlots, found: Optimization, caps: tuple[Ints, Ints]
+    problem: PoolProblem, opened: OpenSlots, found: Optimization, capacity: CapacityBounds
 ) -> Optimization:
     """`found` without the moves that neither its goals nor the laws need; see `spared_moves`."""
-    guards = [Bounded(law, law.wide) for law in laws(problem, *caps)]
+    guards = [Bounded(law, law.wide) for law in laws(problem, capacity)]
     guards += [goal for goal in found.goals if isinstance(goal, Bounded)]
     topics = next((goal for goal in found.goals if isinstance(goal, TopicCounts)), None)
     counts = None if topics is None else topics.counted_in(problem, found.lists)
@@ -104,15 +105,28 @@ def _band(measure: LoadMeasure, lists: Ints, problem: PoolProblem) -> Band:
 
 
 def _optimize_topics(
-    problem: PoolProblem, opened: OpenSlots, lists: Ints, guards: Sequence[Bounded], goal: Goal
+    problem: PoolProblem,
+    opened: OpenSlots,
+    lists: Ints,
+    capacity: CapacityBounds,
+    guards: Sequence[Bounded],
+    goal: Goal,
 ) -> tuple[Ints, TopicCounts]:
-    """Spread the topics freely and repair earlier goals; if that fails, spread within these."""
+    """Spread the topics freely and repair earlier goals; if that fails, spread within these.
+
+    `guards`: those of the laws of capacity, then of earlier goals.
+    """
     wide, narrow = _bands_of_topics(problem, opened, lists, goal)
     if not wide.outside():
         return lists, wide
     by_count = measure_of(problem, opened, lists, Goal(GoalKind.REPLICAS, count=1))
     total = Bounded(by_count, by_count.wide)
-    before = _excess_by_guard(problem, lists, guards)
+
+    def missed(lists: Ints) -> list[int]:
+        # Laws are compared as the audit does: between brokers above their caps sums stay the same.
+        laws = capacity_excess(problem, lists, capacity)
+        return [*laws, *_excess_by_guard(problem, lists, guards)]
+
     heavy = next((other for other in problem.pool.goals if other.kind in WEIGHTED_GOALS), None)
     weighed = None if heavy is None else measure_of(problem, opened, lists, heavy)
     found = route_topics(problem, opened, lists, narrow, _replica_band(guards), weighed)
@@ -120,7 +134,7 @@ def _optimize_topics(
     found = spread_topics(problem, opened, found, free, total, ())
     for number, guard in enumerate(guards):
         found = refine(problem, opened, found, guard, guards[:number], free)
-    if _excess_by_guard(problem, found, guards) <= before:
+    if missed(found) <= missed(lists):
         return found, free
     return spread_topics(problem, opened, lists, narrow, total, guards), narrow
 

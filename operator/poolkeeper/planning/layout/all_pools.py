@@ -140,7 +140,7 @@ def _lay_out_in_turn(
             changes += changes_of(leaving)
             lists = _lists_after(lists, leaving, leaving.problem.topics)
         layout = _lay_out_pool(given, pool, lists, hold, stuck_load)
-        if layout.excess and _growing_topics(given, pool, lists):
+        if any(layout.excess) and _growing_topics(given, pool, lists):
             lists, layout, left_out = _leave_out_new(given, pool, lists, hold, stuck_load, layout)
             crowded_out += left_out
         lists = _lists_after(lists, layout, lists.changed)

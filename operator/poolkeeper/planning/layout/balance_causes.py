@@ -93,12 +93,9 @@ class BalanceCauses:
     def __init__(self, layout: Layout) -> None:
         self._problem = problem = layout.problem
         self._lists = existing_lists(problem)
-        capacity = layout.capacity
         goals = layout.optimization.goals
         self._goals = [_Load.of_goal(aim, self._lists) for aim in goals if isinstance(aim, Bounded)]
-        self._laws = [
-            _Load.of_law(law, self._lists) for law in laws(problem, capacity.replicas, capacity.mib)
-        ]
+        self._laws = [_Load.of_law(law, self._lists) for law in laws(problem, layout.capacity)]
         self._topics = next((aim for aim in goals if isinstance(aim, TopicCounts)), None)
 
     def of(self, removed: Ints, added: Ints, rows: Ints) -> Ints:

@@ -36,7 +36,7 @@ from poolkeeper.planning.goals.topic_counts import topic_bands
 from poolkeeper.planning.layout.leaders import Leadership, choose_leaders
 from poolkeeper.planning.layout.leaving_replicas import KeptTargets, choose_dropped, choose_givers
 from poolkeeper.planning.layout.replication_factor import raise_factors
-from poolkeeper.planning.placement.broker_choice import mib_by_broker
+from poolkeeper.planning.placement.capacity_excess import CapacityExcess, capacity_excess
 from poolkeeper.planning.placement.rounds import Placement, place, replicas_by_broker
 from poolkeeper.planning.problem.arrays import NONE, Floats, Ints, any_slot, count_slots
 from poolkeeper.planning.problem.pool_problem import PoolProblem, problem_after
@@ -67,9 +67,9 @@ class Layout:
     unfinished: bool = False
 
     @property
-    def excess(self) -> int:
-        """Replicas and MiB above caps, disks and headroom."""
-        return _excess(self.problem, self.lists, self.capacity)
+    def excess(self) -> CapacityExcess:
+        """What brokers hold above what they may."""
+        return capacity_excess(self.problem, self.lists, self.capacity)
 
     @property
     def lists(self) -> Ints:
@@ -119,7 +119,7 @@ def _lay_out_fitting(
     settle = partial(_lay_out_stable, capacity=capacity, balance=balance, min_gain=min_gain)
     full = settle(problem)
     found = count_slots(problem.lists >= 0)
-    if not full.excess or not (problem.rf > found).any():
+    if not any(full.excess) or not (problem.rf > found).any():
         return full
     modest = settle(replace(problem, rf=np.minimum(problem.rf, found)))
     if modest.excess >= full.excess:
@@ -141,7 +141,7 @@ def _raise_factors(
         if again.excess <= layout.excess:
             return replace(again, problem=problem, opened=full.opened)
 
-        def fits(candidate: PoolProblem, most: int = layout.excess) -> bool:
+        def fits(candidate: PoolProblem, most: CapacityExcess = layout.excess) -> bool:
             return _lay_out(candidate, modest.capacity, balance=False).excess <= most
 
         candidate = raise_factors(start, modest.capacity, fits)
@@ -186,8 +186,8 @@ def _lay_out_stable(
 
 def _spared(layout: Layout) -> Layout:
     """The layout without moves that none of its searches needs, now that all have been made."""
-    problem, caps = layout.problem, (layout.capacity.replicas, layout.capacity.mib)
-    found = without_spare_moves(problem, layout.opened, layout.optimization, caps)
+    problem = layout.problem
+    found = without_spare_moves(problem, layout.opened, layout.optimization, layout.capacity)
     if (found.lists == layout.optimization.lists).all():
         return layout
     leadership = _lead(problem, found.lists, balance=layout.balance)
@@ -240,7 +240,7 @@ def _goal_excess(layout: Layout, lists: Ints) -> tuple[int, ...]:
     """How far these lists exceed disks, then each goal's band, in order."""
     problem = layout.problem
     return (
-        _excess(problem, lists, layout.capacity),
+        *capacity_excess(problem, lists, layout.capacity),
         *(aimed.excess(problem, lists) for aimed in layout.optimization.goals),
     )
 
@@ -278,15 +278,15 @@ def _lay_out(problem: PoolProblem, capacity: CapacityBounds, *, balance: bool) -
 
     def balanced(placement: Placement) -> Layout:
         counted = [Bounded(replica_measure(problem, share, first), placement.band)] if first else []
-        caps, others = (capacity.replicas, capacity.mib), goals[len(counted) :]
-        found = optimize(problem, opened, placement.lists, caps, others, counted)
+        others = goals[len(counted) :]
+        found = optimize(problem, opened, placement.lists, capacity, others, counted)
         leadership = _lead(problem, found.lists, balance=balance)
         return Layout(problem, opened, placement, found, leadership, capacity, balance)
 
     if _topics_decide(problem, opened, share, goals, capacity):
         layout = balanced(Placement(opened.lists, band(share, first, half=True)))
         outside = layout.placement.band.outside(replicas_by_broker(problem, layout.lists))
-        if not outside[problem.eligible].any() and not layout.excess:
+        if not outside[problem.eligible].any() and not any(layout.excess):
             return layout
     return balanced(
         place(problem, opened, share, first, capacity, balance=balance, weighed=weighed)
@@ -310,7 +310,7 @@ def _topics_decide(
     kinds = [goal.kind for goal in goals]
     if kinds != [GoalKind.REPLICAS, GoalKind.TOPIC_REPLICAS] or problem.fresh.any():
         return False
-    if (opened.lists == OPEN).any() or _excess(problem, opened.lists, capacity):
+    if (opened.lists == OPEN).any() or any(capacity_excess(problem, opened.lists, capacity)):
         return False
     held = replicas_by_broker(problem, opened.lists)
     outside = band(share, goals[0], half=True).outside(held)[problem.eligible]
@@ -375,18 +375,3 @@ def _bounds(opened: OpenSlots, racks: int) -> tuple[Ints, Ints]:
     lows = np.array([spread.low for spread in opened.spreads], dtype=np.int64)
     highs = np.array([spread.high for spread in opened.spreads], dtype=np.int64)
     return lows.reshape(shape), highs.reshape(shape)
-
-
-def _excess(problem: PoolProblem, lists: Ints, capacity: CapacityBounds) -> int:
-    """Replicas and MiB above caps, disks and headroom, summed over the pool's brokers."""
-    if not capacity.bounded:
-        return 0
-    inside = problem.pool_brokers
-    replicas = replicas_by_broker(problem, lists)[inside]
-    mib = (problem.background_load.mib + mib_by_broker(problem, lists))[inside]
-    single = np.maximum(replicas - capacity.replicas[inside], 0).sum()
-    single += np.maximum(mib - capacity.mib[inside], 0).sum()
-    together = max(0, int(replicas.sum()) - capacity.pool_replicas) + max(
-        0, int(mib.sum()) - capacity.pool_mib
-    )
-    return int(single) + together

@@ -7,5 +7,5 @@ Read `rounds` (the loop), `replica_classes`
 and `open_slots` (the nodes), `flow` (the bounds and costs), `giving` (what classes cost by size),
 `network` (OR-tools), `rounding` and `broker_choice` (back to replicas), `byte_targets`,
 `byte_choice` and `byte_surplus` (where bytes matter besides counts), `initial` (partitions that do
-not exist yet).
+not exist yet), `capacity_excess` (what is still beyond what brokers may hold).
 """

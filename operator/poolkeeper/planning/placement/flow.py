@@ -11,7 +11,8 @@ The tiers of a broker, from empty to full, put the goals in their order into one
 
 - Filling up to the band's low end is rewarded with more than any chain of moves costs.
 - Each replica above the band's high end costs more than any chain of moves.
-- Each replica above the broker's cap costs more than all bands.
+- Each replica above the broker's cap costs more than all bands. One above the cluster's enforced
+  limit costs less than that, because the law of caps ranks higher, and more than all bands.
 - Inside the band a fuller broker costs a little more, less than one move.
 - A larger replica costs a little more, less than all of that (`giving`).
 
@@ -27,7 +28,7 @@ import numpy as np
 
 from poolkeeper.frozen import frozen
 from poolkeeper.planning.constraints.bands import Band
-from poolkeeper.planning.constraints.capacity import CapacityBounds
+from poolkeeper.planning.constraints.capacity import UNLIMITED, CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots
 from poolkeeper.planning.placement.giving import giving_of
 from poolkeeper.planning.placement.network import CostsTooLarge, Network
@@ -150,13 +151,14 @@ def _solve(given: FlowInput) -> ClassFlow:
 
 @frozen
 class _Prices:
-    """The costs of a replica outside its band, above a cap, and of an uneven spread over racks.
+    """The costs of a replica outside its band, above a limit or a cap, and of an uneven spread.
 
     `unit`: what all costs are multiplied with, those of moves and tiers as well.
     """
 
     unit: int
     outside: int
+    above_limit: int
     above_cap: int
     uneven: int
 
@@ -164,7 +166,7 @@ class _Prices:
     def of(brokers: int, unit: int) -> "_Prices":
         # One replica outside a band must cost more than the longest chain of moves to mend it.
         outside = 2 * _MOVE * (brokers + 2) * unit
-        return _Prices(unit, outside, outside * 1_000, outside * 10_000)
+        return _Prices(unit, outside, outside * 100, outside * 1_000, outside * 10_000)
 
 
 def _add_demands(
@@ -227,13 +229,28 @@ def _add_tiers(
         (np.minimum(target.high, 2 * ceiling + 1) + ceiling) // 2,
         target.high,
     ]
+    unlimited = np.full(len(base), UNLIMITED, dtype=np.int64)
+    inner = (cost * prices.unit for cost in _TIERS)
+    costs = (-prices.outside, *inner, prices.outside)
+    tiers: list[tuple[Ints, Ints | int]] = [
+        (np.minimum(end, capacity.replicas), cost)
+        for end, cost in zip([*ends, unlimited], costs, strict=True)
+    ]
     begin = base
-    unlimited = np.full(len(base), np.iinfo(np.int32).max, dtype=np.int64)
-    tiers = (cost * prices.unit for cost in _TIERS)
-    costs = (-prices.outside, *tiers, prices.outside, prices.above_cap)
-    for end, cost in zip([*ends, unlimited, unlimited * 2], costs, strict=True):
-        bound = end if cost == prices.above_cap else np.minimum(end, capacity.replicas)
-        bound = np.maximum(bound, begin)
+    for end, cost in (*tiers, *_forbidden_tiers(capacity, prices)):
+        bound = np.maximum(end, begin)
         rows = np.flatnonzero((bound > begin) & given.problem.eligible)
-        network.add_arcs(broker[rows], np.repeat(sink, len(rows)), (bound - begin)[rows], cost)
+        prices_of = np.broadcast_to(cost, len(base))[rows]
+        sinks = np.repeat(sink, len(rows))
+        network.add_arcs(broker[rows], sinks, (bound - begin)[rows], prices_of)
         begin = bound
+
+
+def _forbidden_tiers(capacity: CapacityBounds, prices: _Prices) -> list[tuple[Ints, Ints | int]]:
+    """Above one of cap and limit, then above both: the ends of these tiers, and their costs."""
+    end = np.full(len(capacity.replicas), 2 * UNLIMITED, dtype=np.int64)
+    if (capacity.limits == UNLIMITED).all():
+        return [(end, prices.above_cap)]
+    one = np.where(capacity.caps <= capacity.limits, prices.above_cap, prices.above_limit)
+    both = prices.above_cap + prices.above_limit
+    return [(np.maximum(capacity.caps, capacity.limits), one), (end, both)]

@@ -96,6 +96,7 @@ def _move_surplus(
         order = ordered_by(taker, rack[taker], topic)
         lacking = -surplus[topic, taker][order]
         topic, taker = (np.repeat(column[order], lacking) for column in (topic, taker))
+        idle = 0
         for turn in range(_TURNS):
             receiver = _receivers(problem.topic[row], topic, turn)
             row, slot, receiver = row[receiver >= 0], slot[receiver >= 0], receiver[receiver >= 0]
@@ -105,6 +106,11 @@ def _move_surplus(
                 take_rows(lists, row), rack, slot, taker[receiver], opened.spread_of[row], bounds
             )
             at = fits.nonzero()[0]
+            idle = 0 if len(at) else idle + 1
+            if idle:
+                if idle >= _most_places(topic):
+                    break  # every replica was offered every place
+                continue
             # One replica of a partition moves per turn.
             at = at[np.sort(np.unique(row[at], return_index=True)[1])]
             gone = row[at], slot[at]
@@ -185,6 +191,11 @@ def _receivers(topic: Ints, receivers: Ints, turn: int) -> Ints:
     count = end - begin
     alone = number < count  # each place is offered to one replica at a time
     return np.where(alone, begin + (number + turn) % np.maximum(count, 1), NONE)
+
+
+def _most_places(topic: Ints) -> int:
+    """How many receiving places the topic has that has most."""
+    return int(np.unique(topic, return_counts=True)[1].max(initial=0))
 
 
 def _may_go(

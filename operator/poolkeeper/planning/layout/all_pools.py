@@ -180,25 +180,35 @@ def _leave_out_new(
 ) -> tuple[Lists, Layout, list[str]]:
     """Leave new partitions out, the last topics first, until they cost no capacity.
 
-    Some of those that fit beside the others come back, the first topics first: what crowded the
-    pool may be one of them alone. Others wait for a later plan.
+    Bisection finds how many. Some of those that fit beside the others come back, the first topics
+    first: what crowded the pool may be one of them alone. Others wait for a later plan.
     """
-    new, all_new = _growing_topics(given, pool, lists), lists.changed
-    without = lists.with_changed({name: lists[name][:found] for name, found in new.items()})
-    modest = _lay_out_pool(given, pool, without, hold, stuck_load)
+    new = _growing_topics(given, pool, lists)
     names = sorted(new)
-    left_out: list[str] = []
-    while names and layout.excess > modest.excess:
-        left_out.append(names.pop())
-        lists = lists.with_changed({left_out[-1]: without[left_out[-1]]})
-        layout = _lay_out_pool(given, pool, lists, hold, stuck_load) if names else modest
-    for name in left_out[-2::-1][:_TRIED_AGAIN_MAX]:  # with the last one it was too much
-        more = lists.with_changed({name: all_new[name]})
-        tried = _lay_out_pool(given, pool, more, hold, stuck_load)
-        if tried.excess <= modest.excess:
-            lists, layout = more, tried
-            left_out.remove(name)
-    return lists, layout, left_out
+
+    def laid(kept: Iterable[str]) -> tuple[Lists, Layout]:
+        less = {name: lists[name][: new[name]] for name in sorted(set(names).difference(kept))}
+        some = lists.with_changed(less)
+        return some, _lay_out_pool(given, pool, some, hold, stuck_load)
+
+    found = laid(())
+    most = found[1].excess
+    if layout.excess <= most:
+        return lists, layout, []
+    fitting, more = 0, len(names)
+    while more - fitting > 1:
+        half = (fitting + more) // 2
+        tried = laid(names[:half])
+        if tried[1].excess <= most:
+            fitting, found = half, tried
+        else:
+            more = half
+    kept = names[:fitting]
+    for name in names[fitting + 1 :][:_TRIED_AGAIN_MAX]:  # with the one before it was too much
+        tried = laid([*kept, name])
+        if tried[1].excess <= most:
+            kept, found = [*kept, name], tried
+    return *found, [name for name in names if name not in kept]
 
 
 def _lay_out_pool(

@@ -142,8 +142,14 @@ class ClusterConnector:
             return tls
         files = secret_config.tls_files(tls.secret, self.read_secret(tls.secret))
         folder = self.folder / part
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        paths = {field: _write(folder / f"{field}.pem", pem) for field, pem in files.items()}
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            paths = {field: _write(folder / f"{field}.pem", pem) for field, pem in files.items()}
+        except OSError as error:
+            raise Unavailable(
+                f"{folder}: what Secret {tls.secret} holds cannot be written there"
+                f" ({error.strerror}): make room there"
+            ) from error
         return Tls(paths.get("ca"), paths.get("certificate"), paths.get("key"))
 
 

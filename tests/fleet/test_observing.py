@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -153,6 +153,27 @@ def test_snapshot_files_of_every_form(suffix: str, lake: Lake, tmp_path: Path) -
     write(folder / f"main{suffix}", replace(cluster, id="changed"))
     changed = task(lake, "main", folder)
     assert len(pipeline.snapshot(ALONE, lake, cases.DAY, [changed]).made) == 1
+
+
+def test_a_full_disk_of_the_task_is_not_told_as_the_store_s(
+    lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A snapshot of a store is copied to where the task runs, to be read there."""
+    manifests.write(lake, [CASE[0]])
+    store, full = tmp_path / "store", tmp_path / "full"
+    store.mkdir()
+    snapshots.write(store / "main.json", CASE[1])
+    remote = task(lake, "main", store)
+
+    @contextmanager
+    def without_room() -> Iterator[Path]:
+        yield full
+
+    monkeypatch.setattr(snapshot, "local_path", lambda _: None)
+    monkeypatch.setattr(snapshot, "temporary_folder", without_room)
+    done = snapshot.perform(remote, InProcess.storage).outcome
+    reason = f"{full}/main.json: cannot be written (No such file or directory)"
+    assert (done.status, done.reason) == ("failed", reason)
 
 
 def test_a_failure_takes_away_what_was_there(lake: Lake, tmp_path: Path) -> None:

@@ -54,6 +54,16 @@ def test_tls_files_may_be_written_while_another_thread_writes_them(
     assert {path.stat().st_mode & 0o777 for path in (tmp_path / "zookeeper").iterdir()} == {0o600}
 
 
+def test_a_full_disk_for_tls_files_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "full"
+    folder.write_text("no folder")
+    connections = ClusterConnector(lambda _: SECRET, folder, 1, 1).connections(SPEC)
+    with pytest.raises(Unavailable, match=r"/full/zookeeper: .* Secret tls .* \(Not a directory\)"):
+        connections.session()
+    with pytest.raises(BrokersUnreachable, match=r"/full/brokers: .* Secret tls"):
+        connections.brokers()
+
+
 def absent(name: str) -> Secret:
     raise Unavailable(f"there is no Secret {name} in namespace kafka")
 

@@ -10,27 +10,22 @@
 | interrupted, by Ctrl-C, SIGTERM or the end of the terminal | 130 |
 """
 
-import errno
 import importlib
-import io
 import logging
-import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from poolkeeper.cli import timing
 from poolkeeper.cli.input import interrupts
-from poolkeeper.cli.output import hints, printing
+from poolkeeper.cli.output import hints, printing, standard_streams
+from poolkeeper.cli.output.standard_streams import ReaderGone, StreamError
 from poolkeeper.errors import PoolkeeperError, Problem
 
 REFUSED = 1
-_UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What a write to standard output may meet that is no fault of ours."""
 
 COMMANDS = {
     "validate": ("validate:validate", "Check manifests, offline; all problems at once."),
@@ -145,7 +140,7 @@ def main(
 ) -> int:
     """Run one command and return its exit code; errors that users cause are printed."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    _complete_streams()
+    standard_streams.complete()
     # Libraries log errors before they raise them; the command prints each error once.
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
@@ -153,68 +148,12 @@ def main(
         with interrupts.raise_once(timing.EXIT_S):
             code = _invoke(command, words, name)
         sys.stdout.flush()
-    except OSError as error:
-        if error.filename is not None or error.errno not in _UNWRITABLE:
-            raise
-        if error.errno != errno.EPIPE:
+    except StreamError as error:
+        if not isinstance(error, ReaderGone):
             click.echo(f"standard output: cannot be written ({error.strerror})", err=True)
-        printing.lose_output()
+        standard_streams.lose_output()
         return REFUSED
     return code
-
-
-class _LossyStream(io.RawIOBase):
-    """A stream that loses what it cannot write, as on a full disk.
-
-    Without a reader it fails: `run` ends with whoever reads its standard error.
-    """
-
-    def __init__(self, raw: io.RawIOBase) -> None:
-        self._raw = raw
-
-    def fileno(self) -> int:
-        """The descriptor: others may write to it by themselves."""
-        return self._raw.fileno()
-
-    def isatty(self) -> bool:
-        """Whether a person sees it."""
-        return self._raw.isatty()
-
-    def writable(self) -> bool:
-        """Always."""
-        return True
-
-    def write(self, letters: Any) -> int | None:
-        """Write letters, or lose them."""
-        try:
-            return self._raw.write(letters)
-        except OSError as error:
-            if error.errno == errno.EPIPE or error.errno not in _UNWRITABLE:
-                raise
-            return memoryview(letters).nbytes
-
-
-def _complete_streams() -> None:
-    """Give every command streams to write to, that take any letter, and all of them.
-
-    A stream that was closed before we began is none to Python; an old locale lacks arrows. With
-    PYTHONUNBUFFERED, which our images set, Python takes a write of which a full disk or a pipe
-    without a reader took a part for a whole one: the rest would be lost in silence.
-
-    Standard error carries no result: where its disk is full, the command goes on.
-    """
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
-        elif stream is getattr(sys, f"__{name}__"):
-            if stream.errors == "strict":
-                stream.reconfigure(errors="backslashreplace")
-            if name == "stderr" or isinstance(stream.buffer, io.RawIOBase):
-                raw = getattr(stream.buffer, "raw", stream.buffer)
-                whole = io.BufferedWriter(raw if name == "stdout" else _LossyStream(raw))
-                kept = {"encoding": stream.encoding, "errors": stream.errors}
-                setattr(sys, name, io.TextIOWrapper(whole, **kept, line_buffering=True))
 
 
 def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:

@@ -4,10 +4,8 @@ It runs in a pod of its own, as the operator's account, and reads only: what it 
 do, the operator may not or cannot do either.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from poolkeeper.cluster_connections import ClusterConnector
@@ -20,6 +18,7 @@ from poolkeeper.kube.leadership import leader_election
 from poolkeeper.model.names import GROUP
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.resources.kinds.custom_resource import CustomResource, read_object
+from poolkeeper.temporary_folders import temporary_folder
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 SESSION_S = 8.0
@@ -156,18 +155,18 @@ class ReleaseCheck:
         spec = resource.spec
         if not isinstance(spec, KafkaClusterSpec):
             return CheckResult(what, "; ".join(problem.message for problem in resource.problems))
-        with tempfile.TemporaryDirectory(prefix="poolkeeper-check-") as folder:
-            connector = ClusterConnector(
-                read_secret=lambda name: secrets.read(self.api, self.namespace, name),
-                folder=Path(folder) / "cluster",
-                timeout_s=SESSION_S,
-                deadline_s=DEADLINE_S,
-            )
-            try:
+        try:
+            with temporary_folder() as folder:
+                connector = ClusterConnector(
+                    read_secret=lambda name: secrets.read(self.api, self.namespace, name),
+                    folder=folder / "cluster",
+                    timeout_s=SESSION_S,
+                    deadline_s=DEADLINE_S,
+                )
                 with connector.connections(spec).session() as session:
                     found = session.read("/cluster/id")
-            except PoolkeeperError as failed:
-                return CheckResult(what, str(failed))
+        except PoolkeeperError as failed:
+            return CheckResult(what, str(failed))
         if found is None:
             return CheckResult(
                 what, "it answers, but there is no Kafka below this path (its chroot?)"

@@ -4,7 +4,6 @@ import logging
 import os
 import socket
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event
@@ -24,6 +23,7 @@ from poolkeeper.resources.parse.quantities import positive_duration_s
 from poolkeeper.telemetry import logs
 from poolkeeper.telemetry.audit import Emit
 from poolkeeper.telemetry.secret_masking import Secrets
+from poolkeeper.temporary_folders import temporary_folder
 
 if TYPE_CHECKING:
     from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings as PlannerPods
@@ -117,7 +117,7 @@ def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
         raise Refused("the operator's own namespace is not known (expected --namespace)")
     listen = given["listen"] or LISTEN
     bounded_http.parse_listen(listen)
-    with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder:
+    with temporary_folder() as folder:
         settings = OperatorSettings(
             namespace=namespace,
             lease=given["lease"] or LEASE,
@@ -125,7 +125,7 @@ def operate(given: Mapping[str, Any], emit: Emit, stop: Event) -> None:
             lease_s=given["lease_seconds"] or DURATION_S,
             identity=given["identity"] or _identity(),
             listen=listen,
-            folder=Path(folder),
+            folder=folder,
             watched=tuple(dict.fromkeys(given["watched"])),
             planners=PLANNERS if given["planners"] is None else given["planners"],
             planning=planning_pods(given["planning_jobs"]),

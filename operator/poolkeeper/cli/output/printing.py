@@ -10,14 +10,14 @@ line. An interrupt is their normal end, and adds none.
 """
 
 import codecs
-import os
 import sys
 from collections.abc import Iterable
 
 import click
 
 from poolkeeper import wording
-from poolkeeper.cli.output import hints, ink
+from poolkeeper.cli.output import hints, ink, standard_streams
+from poolkeeper.cli.output.standard_streams import StreamError
 from poolkeeper.errors import InvalidInput, PoolkeeperError, Problem
 from poolkeeper.jsontext import compact, indented
 from poolkeeper.text import visible
@@ -96,17 +96,12 @@ def problems_of(error: PoolkeeperError) -> tuple[Problem, ...]:
     return tuple(Problem("", 0, "", line) for line in lines if line.strip())
 
 
-def lose_output() -> None:
-    """Let standard output take the rest, and lose it: the last flush would fail, too."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def end_news() -> None:
     """Write the news that is still to be written, or lose it: nobody asked for it as a result."""
     try:
         sys.stdout.flush()
-    except OSError:
-        lose_output()
+    except StreamError:
+        standard_streams.lose_output()
 
 
 def report(problems: Iterable[Problem], *, as_json: bool) -> None:

@@ -13,7 +13,6 @@ beside each other; those that do take turns, as the whole of a large cluster is 
 """
 
 import os
-import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from poolkeeper import output_files
 from poolkeeper.brokers import enrich
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.engines import deadlines
@@ -38,6 +38,7 @@ from poolkeeper.model.execution.records import Records
 from poolkeeper.model.topology import Cluster
 from poolkeeper.reconcile.observe.observation import observe_cluster
 from poolkeeper.resources.parse import client_config as parse_client_config
+from poolkeeper.temporary_folders import temporary_folder
 from poolkeeper.text import first_line, moment
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
@@ -188,14 +189,15 @@ def _of_file(task: SnapshotTask, storage: Storage) -> _ClusterSnapshot:
 def _fetched(task: SnapshotTask, storage: Storage) -> Any:
     """A copy of a file of another machine."""
     files, base = open_filesystem(task.folder, storage)
-    with tempfile.TemporaryDirectory(prefix="poolkeeper-") as place:
-        copy = Path(place) / Path(task.file).name
+    with temporary_folder() as folder:
+        copy = folder / Path(task.file).name
         try:
             with files.open_input_stream(f"{base}/{task.file}", compression=None) as source:
-                copy.write_bytes(source.read())
+                body = source.read()
         except OSError as failed:
             place = f"{task.folder}/{task.file}"
             raise Refused(f"{place}: cannot be read: {first_line(failed)}") from failed
+        output_files.write(copy, body)
         yield copy
 
 

@@ -10,7 +10,6 @@ files, as pods mount them.
 
 import base64
 import gzip
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -42,6 +41,7 @@ from poolkeeper.rebalances.planning.response import (
     without_room,
 )
 from poolkeeper.reconcile.observe.observation import observe_cluster
+from poolkeeper.temporary_folders import temporary_folder
 from poolkeeper.zk.client.gc_pause import collector_paused
 from poolkeeper.zk.cluster_access import ZooKeeperView
 
@@ -131,14 +131,17 @@ def perform(task: PlanClusterTask) -> ClusterResult:
     request = RebalanceRequest.from_json(task.request)
     (cluster_request,) = request.asked
     patience = request.patience
-    with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder, collector_paused():
-        connector = ClusterConnector(
-            secrets_in(task.secrets), Path(folder), patience.timeout_s, patience.timeout_s
-        )
-        part = plan_through(
-            connector.connections(cluster_request.desired.cluster), cluster_request, request
-        )
-        return ClusterResult.of(part)
+    try:
+        with temporary_folder() as folder, collector_paused():
+            connector = ClusterConnector(
+                secrets_in(task.secrets), folder, patience.timeout_s, patience.timeout_s
+            )
+            part = plan_through(
+                connector.connections(cluster_request.desired.cluster), cluster_request, request
+            )
+    except PoolkeeperError as failed:
+        part = response_of_error(cluster_request, failed)
+    return ClusterResult.of(part)
 
 
 def plan_through(

@@ -14,14 +14,14 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 
-from poolkeeper import errors
+from poolkeeper import errors, output_files
 from poolkeeper.frozen import frozen
+from poolkeeper.temporary_folders import temporary_folder
 
 LATEST = "3.9.2"
 """The version whose class path also brings the ZooKeeper server (3.8.4) that serves all others."""
@@ -92,7 +92,7 @@ def jars(name: str, pom: str, cache: Path, tools: Tools) -> Path:
     # Resolved: class archives (`class_archives`) hold for jars at one path.
     folder = (cache / "kafka" / f"{name}-{named}").resolve()
     if not folder.is_dir():
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        output_files.make_folder(folder.parent)
         with hold_lock(folder.parent / f"{folder.name}.lock"):
             if not folder.is_dir():
                 _resolve(pom, folder, tools)
@@ -106,15 +106,22 @@ def digest(text: str) -> str:
 
 @contextmanager
 def hold_lock(file: Path) -> Iterator[None]:
-    """Hold an exclusive lock on `file` among processes; it ends with the process at the latest."""
-    with file.open("w") as handle:
+    """Hold an exclusive lock on `file` among processes; it ends with the process at the latest.
+
+    Raises Refused where the file cannot be made.
+    """
+    try:
+        handle = file.open("w")
+    except OSError as error:
+        raise errors.Refused(f"{file}: cannot be made ({error.strerror})") from error
+    with handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
 def _resolve(pom: str, folder: Path, tools: Tools) -> None:
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as work:
-        Path(work, "pom.xml").write_text(pom, encoding="utf-8")
+    with temporary_folder(folder.parent) as work:
+        output_files.write(work / "pom.xml", pom)
         arguments = ["-q", "-B", RESOLVER, "-DincludeScope=runtime", "-DoutputDirectory=lib"]
         try:
             run = subprocess.run(
@@ -133,4 +140,4 @@ def _resolve(pom: str, folder: Path, tools: Tools) -> None:
         if run.returncode:
             last = (run.stdout + run.stderr).strip()[-2000:]
             raise errors.Unavailable(f"Maven could not bring {folder.name}: {last}")
-        Path(work, "lib").rename(folder)
+        (work / "lib").rename(folder)

@@ -23,7 +23,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
-from poolkeeper import errors
+from poolkeeper import errors, output_files
 from poolkeeper.sandbox.servers import (
     artifacts,
     class_archives,
@@ -191,13 +191,13 @@ class Sandbox:
         """Start ZooKeeper, again after `kill_zookeeper` with the same port and data."""
         home = self.folder / "zookeeper"
         if not home.exists():
-            home.mkdir()
+            output_files.make_folder(home)
             if self.spec.tree is not None:
                 shutil.copytree(self.spec.tree, home / "version-2")
         config = home / "zoo.cfg"
         port = self.state.zookeeper_port
         text = settings.zookeeper_config(home, port, self.spec.session_timeout_max_ms)
-        config.write_text(text, encoding="utf-8")
+        output_files.write(config, text)
         heap = self.spec.zookeeper_heap_mib
         command = settings.zookeeper_command(
             self._java, self._server_jars, heap, config, archive=self.spec.archive_classes
@@ -279,19 +279,19 @@ class Sandbox:
         elif self.spec.brokers:
             config = self.folder / "simulated.json"
             text = settings.simulated_config(self.spec, self.zookeeper)
-            config.write_text(text, encoding="utf-8")
+            output_files.write(config, text)
             command = settings.simulated_command(config)
             log = self.folder / "simulated.out"
             self._simulated = self._processes.start("simulated brokers", command, log)
 
     def _launch(self, broker: BrokerSpec) -> None:
         home = self.folder / f"broker-{broker.id}"
-        home.mkdir(exist_ok=True)
+        output_files.make_folder(home)
         port = next(known.port for known in self.state.brokers if known.id == broker.id)
         log_dirs = self.log_dirs(broker.id)
         config = home / "server.properties"
         text = settings.broker_config(self.spec, broker, self.zookeeper, port, log_dirs)
-        config.write_text(text, encoding="utf-8")
+        output_files.write(config, text)
         command = settings.broker_command(self._java, self._jars, self.spec, config)
         child = self._processes.start(f"broker-{broker.id}", command, home / "broker.out")
         self._children[broker.id] = child

@@ -120,12 +120,19 @@ class ProcessGroup:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="sandbox-nursery")
 
     def start(self, name: str, command: Sequence[str], log: Path) -> Child:
-        """Start `command` (its first item an absolute path), its output appended to `log`."""
+        """Start `command` (its first item an absolute path), its output appended to `log`.
+
+        Raises Refused where the log cannot be made.
+        """
         return self._thread.submit(self._start, name, command, log).result()
 
     def _start(self, name: str, command: Sequence[str], log: Path) -> Child:
         launcher = [sys.executable, "-I", "-S", str(LAUNCHER), str(self._records), name]
-        with log.open("ab") as out:
+        try:
+            out = log.open("ab")
+        except OSError as error:
+            raise errors.Refused(f"{log}: cannot be made ({error.strerror})") from error
+        with out:
             process = subprocess.Popen(
                 [*launcher, str(self._owner), *command],
                 stdin=subprocess.DEVNULL,

@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from poolkeeper import errors
+from poolkeeper import errors, output_files
 from poolkeeper.frozen import frozen
 from poolkeeper.sandbox.servers import artifacts, processes, settings
 from poolkeeper.sandbox.servers.processes import Identity
@@ -91,10 +91,8 @@ def records(root: Path, name: str) -> Path:
 
 
 def write(root: Path, state: SandboxRecord) -> None:
-    """Write the record, whole or not at all."""
-    work = root / f".{state.name}.json"
-    work.write_text(json.dumps(asdict(state), indent=1), encoding="utf-8")
-    work.replace(root / f"{state.name}.json")
+    """Write the record, whole or not at all; raises Refused."""
+    output_files.write(root / f"{state.name}.json", json.dumps(asdict(state), indent=1))
 
 
 def read(root: Path, name: str) -> SandboxRecord | None:
@@ -148,8 +146,8 @@ def end(root: Path, state: SandboxRecord) -> None:
 
 @contextmanager
 def hold_lock(root: Path) -> Iterator[None]:
-    """Hold the lock of a root folder, making the folder if need be."""
-    root.mkdir(parents=True, exist_ok=True)
+    """Hold the lock of a root folder, making the folder if need be; raises Refused."""
+    output_files.make_folder(root)
     with artifacts.hold_lock(root / ".lock"):
         yield
 
@@ -177,8 +175,8 @@ def claim(
         claimed = extend(
             root, replace(state, zookeeper_port=_free_port(_ports_in_use(root))), racks
         )
-        records(root, state.name).parent.mkdir()
-        records(root, state.name).touch()
+        output_files.make_folder(folder(root, state.name))
+        output_files.write(records(root, state.name), "")
     return claimed
 
 

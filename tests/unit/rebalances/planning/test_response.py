@@ -18,6 +18,7 @@ from poolkeeper.planning.facts.pools import BrokersNeverSeen
 from poolkeeper.planning.planner import make_plan
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.rebalances.plan_cluster import ObservedCluster, plan_cluster, response_of_error
+from poolkeeper.rebalances.planning import task_runner
 from poolkeeper.rebalances.planning.request import ClusterRequest, RebalanceRequest
 from poolkeeper.rebalances.planning.response import (
     ClusterPlan,
@@ -26,7 +27,11 @@ from poolkeeper.rebalances.planning.response import (
     cluster_plan_text,
     with_room,
 )
-from poolkeeper.rebalances.planning.task_runner import ClusterResult, write_response
+from poolkeeper.rebalances.planning.task_runner import (
+    ClusterResult,
+    PlanClusterTask,
+    write_response,
+)
 from poolkeeper.text import size
 from unit.planning.instances import as_told, instances
 
@@ -216,6 +221,16 @@ def test_a_plan_that_has_no_room_is_a_problem_and_the_others_go_on():
 
 def test_those_after_one_that_has_no_room_may_have_some():
     assert with_room([3, 9, 2, 1], 5) == [True, False, True, False]
+
+
+def test_a_task_without_a_folder_for_temporary_files_is_a_problem_of_its_cluster(monkeypatch):
+    def refuse():
+        raise Refused("no folder for temporary files can be made")
+
+    monkeypatch.setattr(task_runner, "temporary_folder", refuse)
+    request = RebalanceRequest((ASKED,), 0)
+    found = task_runner.perform(PlanClusterTask(request.to_json()))
+    assert found.problem == "no folder for temporary files can be made"
 
 
 class Canned:

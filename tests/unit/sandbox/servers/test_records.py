@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -49,6 +50,16 @@ def test_a_record_survives_being_written_and_read(tmp_path):
     assert records.read(tmp_path, "s") == written
     assert records.all_states(tmp_path) == (written,)
     assert records.read(tmp_path, "other") is None
+
+
+@pytest.mark.parametrize("write", [records.write, lambda root, new: records.claim(root, new, ())])
+def test_a_folder_that_takes_no_record_is_named(tmp_path, write):
+    root = tmp_path / "file"
+    root.write_text("no folder")
+    with pytest.raises(
+        errors.Refused, match=f"^{re.escape(str(root))}.*: cannot be (made|written)"
+    ):
+        write(root, state())
 
 
 def test_addresses_follow_from_ports():

@@ -2,7 +2,6 @@
 
 import os
 import re
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from poolkeeper.cli.input import bounded_files, interrupts, options
 from poolkeeper.cli.input.files import fleet_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.temporary_folders import temporary_folder
 from poolkeeper.text import count
 from poolkeeper.ui.registry import FleetFiles, LivePages
 from poolkeeper.ui.server import LiveServer
@@ -168,8 +168,8 @@ def _resources(given: dict[str, Any]) -> Iterator["KubernetesResources"]:
     if not namespace:
         raise Refused("the namespace of the Secrets is not known (expected --namespace)")
     try:
-        with tempfile.TemporaryDirectory(prefix="poolkeeper-") as folder:
-            yield KubernetesResources(api, namespace, given["watched"], Path(folder))
+        with temporary_folder() as folder:
+            yield KubernetesResources(api, namespace, given["watched"], folder)
     finally:
         api.close()
 

@@ -1,0 +1,99 @@
+"""Standard output and standard error, as every command has them.
+
+They take any letter, and all of them: a stream that was closed before we began is none to Python,
+and an old locale lacks arrows. With PYTHONUNBUFFERED, which our images set, Python takes a write of
+which a full disk or a pipe without a reader took a part for a whole one: the rest would be lost in
+silence.
+
+The error of a write names no file. That of a standard stream is a `StreamError`, so that no other
+full disk is told as the one that standard output is on.
+
+Standard error carries no result: where its disk is full, the command goes on.
+"""
+
+import errno
+import io
+import os
+import sys
+from typing import Any, TextIO
+
+_LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a write to standard error may meet while the command goes on."""
+
+
+class StreamError(OSError):
+    """A standard stream could not be written."""
+
+
+class ReaderGone(StreamError, BrokenPipeError):
+    """Nobody reads a standard stream any more."""
+
+
+def complete() -> None:
+    """Give this process streams that take whatever is written, unless somebody replaced them."""
+    for name, kind in (("stdout", _StandardOutput), ("stderr", _StandardError)):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
+        elif stream is getattr(sys, f"__{name}__"):
+            setattr(sys, name, _completed(stream, kind))
+
+
+def lose_output() -> None:
+    """Let standard output take the rest, and lose it: the last flush would fail, too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _StandardOutput(io.RawIOBase):
+    """The descriptor of a stream, below its buffer; raises `StreamError`."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self._raw = raw
+
+    def fileno(self) -> int:
+        """The descriptor: others may write to it by themselves."""
+        return self._raw.fileno()
+
+    def isatty(self) -> bool:
+        """Whether a person sees it."""
+        return self._raw.isatty()
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, letters: Any) -> int | None:
+        """Write letters; returns how many were taken."""
+        try:
+            return self._raw.write(letters)
+        except OSError as error:
+            kind = ReaderGone if error.errno == errno.EPIPE else StreamError
+            raise kind(error.errno, error.strerror) from error
+
+
+class _StandardError(_StandardOutput):
+    """A stream that loses what it cannot write, as on a full disk.
+
+    Without a reader it fails: `run` ends with whoever reads its standard error.
+    """
+
+    def write(self, letters: Any) -> int | None:
+        """Write letters, or lose them."""
+        try:
+            return super().write(letters)
+        except StreamError as error:
+            if error.errno not in _LOST:
+                raise
+            return memoryview(letters).nbytes
+
+
+def _completed(stream: TextIO, kind: type[_StandardOutput]) -> TextIO:
+    assert isinstance(stream, io.TextIOWrapper)
+    is_unbuffered = isinstance(stream.buffer, io.RawIOBase)
+    raw = stream.buffer if is_unbuffered else stream.buffer.raw
+    return io.TextIOWrapper(
+        io.BufferedWriter(kind(raw)),
+        encoding=stream.encoding,
+        errors="backslashreplace" if stream.errors == "strict" else stream.errors,
+        line_buffering=is_unbuffered or stream.line_buffering,
+    )

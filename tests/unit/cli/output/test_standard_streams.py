@@ -1,0 +1,40 @@
+"""Errors of standard output are told from those of any other file that is full."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+FILLS = """
+import sys
+import click
+from poolkeeper.cli import main
+from poolkeeper.cli.output import printing
+
+@click.command()
+def command():
+    printing.emit("first")
+    with open("/dev/full", "w") as full:
+        full.write("second")
+
+sys.exit(main.main([], command))
+"""
+"""A command with a fault: it lets the error of a file of its own pass."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
+def test_another_file_that_is_full_is_not_told_as_standard_output(unbuffered: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", FILLS],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+    )
+    assert (ran.returncode, ran.stdout) == (1, "first\n")
+    last = ran.stderr.splitlines()[-1]
+    assert last == f"OSError: [Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}"

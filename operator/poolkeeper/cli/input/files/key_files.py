@@ -21,7 +21,7 @@ from poolkeeper.text import size
 
 BLOCK_BYTES = 1 << 20
 KEY_BYTES_MAX = 1 << 20
-"""The longest line: producers refuse larger records by default."""
+"""The longest key: producers refuse larger records by default."""
 PROBLEMS_MAX = 10
 """After so many wrong lines the rest is not read."""
 
@@ -48,7 +48,7 @@ def batches(path: Path, *, hexadecimal: bool) -> Iterator[Sequence[bytes]]:
     number = 0
     try:
         with _opened(path) as stream:
-            for lines in _lines(stream, name):
+            for lines in _lines(stream, name, KEY_BYTES_MAX * (2 if hexadecimal else 1)):
                 if not number and lines:
                     lines[0] = lines[0].removeprefix(BOM_UTF8)
                 yield _keys(lines, name, number, problems, hexadecimal=hexadecimal)
@@ -78,16 +78,18 @@ def _opened(path: Path) -> Iterator[_Stream]:
             yield stream
 
 
-def _lines(stream: _Stream, name: str) -> Iterator[list[bytes]]:
-    """Yield the lines of block after block; a line that is too long is refused."""
+def _lines(stream: _Stream, name: str, bytes_max: int) -> Iterator[list[bytes]]:
+    """Yield the lines of block after block; one with more bytes is refused."""
     rest = b""
     number = 0
     while block := stream.read(BLOCK_BYTES):
         *lines, rest = (rest + block).split(b"\n")
+        lengths = [len(line) for line in (*lines, rest)]
+        if max(lengths) > bytes_max:
+            longer = next(place for place, each in enumerate(lengths, 1) if each > bytes_max)
+            message = f"is longer than {size(bytes_max)} (expected a key a line)"
+            raise InvalidInput([Problem(name, number + longer, "", message)])
         number += len(lines)
-        if len(rest) > KEY_BYTES_MAX:
-            message = f"is longer than {size(KEY_BYTES_MAX)} (expected a key a line)"
-            raise InvalidInput([Problem(name, number + 1, "", message)])
         yield [line.removesuffix(b"\r") for line in lines]
     if rest:
         yield [rest]

@@ -93,6 +93,20 @@ def test_a_line_without_end_is_not_kept_in_memory(
         read(file)
 
 
+@pytest.mark.parametrize("block", [64, 1 << 20])
+def test_a_line_that_is_too_long_is_refused_wherever_blocks_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(key_files, "BLOCK_BYTES", block)
+    monkeypatch.setattr(key_files, "KEY_BYTES_MAX", 1024)
+    file = tmp_path / "keys.txt"
+    file.write_bytes(b"a\n" + b"x" * 1025 + b"\nb\n")
+    with pytest.raises(InvalidInput, match=r"keys\.txt:2: is longer than 1 KiB"):
+        read(file)
+    file.write_bytes(b"ab" * 1024 + b"\n")
+    assert read(file, hexadecimal=True) == [b"\xab" * 1024]
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="cannot be read: No such file"):
         read(tmp_path / "none.txt")

@@ -1,0 +1,59 @@
+"""`docs/formats.md` has every key of the files that other tools build on; its example is one."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from msgspec.structs import fields
+
+from poolkeeper.model import snapshots
+from poolkeeper.model.snapshots import snapshot_fields
+from poolkeeper.planning.proposals import plan_reading
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "formats.md").read_text()
+
+
+def section(title: str) -> str:
+    (found,) = re.findall(rf"^## {title}\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+def keys(kind: Any) -> Iterator[str]:
+    """The keys of a type that is read, and of all types in it."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        tag = kind.__struct_config__.tag
+        yield from [] if tag is None else [str(kind.__struct_config__.tag_field), str(tag)]
+        for each in fields(kind):
+            yield each.encode_name
+            yield from keys(each.type)
+    for inner in get_args(kind):
+        yield from keys(inner)
+
+
+@pytest.mark.parametrize(
+    ("title", "kind"),
+    [("Snapshot", snapshot_fields._Snapshot), ("Plan", plan_reading.PlanJson)],
+)
+def test_every_key_is_told(title: str, kind: type) -> None:
+    read = set(keys(kind))
+    assert len(read) > 20
+    assert read - set(re.findall(r"`([A-Za-z]+)`", section(title))) == set()
+
+
+def test_the_example_is_a_snapshot() -> None:
+    (example,) = re.findall(r"```json\n(.*?)```", section("Snapshot"), re.DOTALL)
+    cluster = snapshots.from_json(json.loads(example))
+    assert snapshots.to_json(cluster) == {**json.loads(example), "deleting": []}
+
+
+def test_what_only_the_command_writes_is_told() -> None:
+    """The keys that `plan --output json` adds to those of the file."""
+    source = (ROOT / "operator/poolkeeper/cli/commands/plans/plan_output.py").read_text()
+    added = set(re.findall(r'body\["(\w+)"\]', source))
+    assert len(added) > 5
+    assert added - set(re.findall(r"`([A-Za-z]+)`", section("Plan"))) == set()

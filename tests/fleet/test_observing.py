@@ -143,7 +143,8 @@ def test_snapshot_files_of_every_form(suffix: str, lake: Lake, tmp_path: Path) -
     folder.mkdir()
     write = snapshot_file.write if suffix == ".parquet" else snapshots.write
     write(folder / f"main{suffix}", cluster)
-    (folder / "README.md").write_text("no snapshot")
+    for other in ("README.md", f"._main{suffix}", f".main{suffix}", f"_main{suffix}"):
+        (folder / other).write_text("no snapshot")
     assert list(snapshot.files_by_day(ArrowObjects(root_of(folder)), "")[""]) == ["main"]
     outcome = pipeline.snapshot(ALONE, lake, cases.DAY, [task(lake, "main", folder)])
     assert outcome.failed == ()

@@ -19,6 +19,12 @@ SIZES = 2
 LATER = ("t", 0, "bytes", cases.NOW_MS + 1, 1.0)
 
 
+def of_types(**columns: object) -> pa.Table:
+    """Two samples, of which some columns have other types."""
+    plain = {"topic": ["t"] * 2, "partition": [0, 1], "metric": ["bytes"] * 2, "value": [1.0] * 2}
+    return pa.table({**plain, "at_ms": [cases.NOW_MS] * 2, **columns})
+
+
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
@@ -87,6 +93,27 @@ def test_samples_of_unknown_clusters_and_other_files_are_told(lake: Lake, histor
         f"file://{history}: not read (expected .parquet below cluster=NAME/): c.parquet,"
         " cluster=main/b.csv",
     )
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "_temporary/0/_temporary/attempt_1/cluster=main/part-0.parquet",
+        "cluster=main/_temporary/0/part-0.parquet",
+        ".spark-staging-1/cluster=main/part-0.parquet",
+        "cluster=main/._a.parquet",
+    ],
+)
+def test_samples_that_are_being_written_are_none(place: str, lake: Lake, history: Path) -> None:
+    """Spark's job may fail, or write the same again: neither is it told."""
+    cases.put(lake, case(size=None))
+    put_samples(history, *RISING)
+    expected = made(lake, history)
+    (history / place).parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(of_types(value=[9e9, 9e9]), history / place)
+    found = begun(lake, history)
+    assert (found.warnings, [line.made for line in found.lines]) == ((), [False])
+    assert rows_of(lake) == expected
 
 
 @pytest.mark.parametrize("is_old", [False, True], ids=["", "int96"])
@@ -158,6 +185,36 @@ def test_samples_of_somebody_else_with_other_types(lake: Lake, history: Path) ->
             pa.Table.from_arrays([pa.array(["t"]), pa.array(["t"])], ["topic", "topic"]),
             "cluster=main/x.parquet: has its column topic 2 times (expected once)",
             id="a-column-twice",
+        ),
+        pytest.param(
+            of_types(partition=[0.0, float("nan")]),
+            "column partition is double (expected int32): Float value nan was truncated",
+            id="a-float-that-is-no-number",
+        ),
+        pytest.param(
+            of_types(topic=[b"t", b"\xff"]),
+            "column topic is binary (expected string): Invalid UTF8",
+            id="bytes-that-are-no-text",
+        ),
+        *(
+            pytest.param(of_types(**column), reason, id=reason)
+            for column, reason in (
+                ({"value": [True, False]}, "column value is bool (expected double)"),
+                ({"partition": [False, False]}, "column partition is bool (expected int32)"),
+                ({"topic": [1.0, 1.0]}, "column topic is double (expected string)"),
+                (
+                    {"at_ms": pa.array([cases.NOW_MS] * 2).cast(pa.float32(), safe=False)},
+                    "column at_ms is float (expected int64)",
+                ),
+                (
+                    {"at_ms": pa.array([1, 2], pa.time64("us"))},
+                    "column at_ms is time64[us] (expected int64)",
+                ),
+                (
+                    {"at_ms": pa.array([cases.NOW_MS] * 2, pa.duration("us"))},
+                    "column at_ms is duration[us] (expected int64)",
+                ),
+            )
         ),
     ],
 )

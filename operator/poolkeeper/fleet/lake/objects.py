@@ -48,6 +48,17 @@ class StoredObject:
         """The last part of its path."""
         return self.path.rpartition("/")[2]
 
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it or a folder of it begins with `.` or `_`, as what is being written does.
+
+        Spark and Hive leave the same out. A column's folder may begin with `_`: `_x=1`.
+        """
+        return any(
+            part.startswith(".") or (part.startswith("_") and "=" not in part)
+            for part in self.path.split("/")
+        )
+
 
 class Objects(Protocol):
     """Objects below a root; all methods raise `Unavailable` where the store does not answer."""

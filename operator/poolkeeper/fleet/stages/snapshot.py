@@ -66,7 +66,7 @@ def files_by_day(objects: Objects, folder: str) -> dict[str, SnapshotFiles]:
             continue
         for each in objects.children(file.path) if file.is_folder else (file,):
             suffix = next((s for s in snapshot_file.SUFFIXES if each.name.endswith(s)), None)
-            if suffix is not None and not each.is_folder:
+            if suffix is not None and not each.is_folder and not each.is_hidden:
                 of_day = found.setdefault(day, {})
                 of_day.setdefault(each.name.removesuffix(suffix), []).append(each)
     if not found:

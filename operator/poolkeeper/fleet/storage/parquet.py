@@ -198,14 +198,38 @@ def complete_columns(
 def _cast(column: pa.ChunkedArray, field: pa.Field, file: str) -> pa.ChunkedArray:
     if column.null_count and not field.nullable:
         raise Refused(f"{file}: column {field.name} has nulls (expected none)")
+    if column.type == field.type:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    what = f"{file}: column {field.name}"
+    another = f"{what} is {column.type} (expected {field.type})"
+    if not _may_hold(column.type, field.type):
+        raise Refused(another)
     try:
-        return column if column.type == field.type else _converted(column, field.type)
-    except pa.ArrowException as wrong:
+        return _converted(column, field.type)
+    except pa.ArrowInvalid as wrong:
         if pa.types.is_integer(column.type) and pa.types.is_integer(field.type):
-            raise Refused(f"{file}: column {field.name} {_out_of_range(column, field)}") from wrong
-        raise Refused(
-            f"{file}: column {field.name} is {column.type} (expected {field.type})"
-        ) from wrong
+            raise Refused(f"{what} {_out_of_range(column, field)}") from wrong
+        raise Refused(f"{another}: {first_line(wrong)}") from wrong
+    except pa.ArrowException as wrong:
+        raise Refused(another) from wrong
+
+
+def _may_hold(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a column of one type may say what one of another does.
+
+    Arrow takes more than that: true for 1, a time of the day for one since 1970, 5.0 for the text
+    "5.0". Floats of 32 bits hold moments to two minutes.
+    """
+    if pa.types.is_timestamp(found):
+        return bool(pa.types.is_int64(wanted))
+    if pa.types.is_boolean(found) or pa.types.is_temporal(found):
+        return bool(pa.types.is_boolean(wanted))
+    if pa.types.is_floating(found) or pa.types.is_decimal(found):
+        is_exact = not pa.types.is_int64(wanted) or found.bit_width >= 64
+        return is_exact and not pa.types.is_string(wanted)
+    return True
 
 
 def _converted(

@@ -180,10 +180,12 @@ class DayFeatures:
         others = []
         if self._samples:
             for file in self._engine.objects(self._samples).files(""):
+                if file.is_hidden:
+                    continue
                 names = [p for p in file.path.split("/")[:-1] if p.startswith("cluster=")]
                 if names and file.name.endswith(".parquet"):
                     found.setdefault(names[-1].removeprefix("cluster="), []).append(file)
-                elif not file.name.startswith((".", "_")):  # Spark's own
+                else:
                     others.append(file.path)
             if not found:
                 raise Refused(

@@ -61,9 +61,13 @@ def test_a_budget_of_sites_and_windows(fleet: Path, run) -> None:
     assert made != before
     assert run(*words, "-o", "json")[1] == out
     assert turns(fleet) == made
-    code, out, err = run("fleet", "report", "--out", fleet / "out", *limits[2:6])
-    assert (code, err) == (0, "")
-    assert "1 MiB/s at site a" in (fleet / "out" / f"report-{cases.DAY}.md").read_text()
+    for given, sites in (((), "ab"), (("--site", "c=east"), "c-")):
+        code, out, err = run("fleet", "report", "--out", fleet / "out", *given)
+        assert (code, err) == (0, "")
+        text = (fleet / "out" / f"report-{cases.DAY}.md").read_text()
+        assert "1 MiB/s at site a" in text
+        for name, site in zip(NAMES, sites, strict=True):
+            assert f"| `{name}` | {site} |" in text or f"| `{name}` | `{site}` |" in text
 
 
 def test_windows_have_a_time_zone_and_a_rate_also_in_a_run_of_all_steps(fleet: Path, run) -> None:

@@ -77,7 +77,10 @@ HORIZON_DAYS = 90
 
 @frozen
 class ReportInputs:
-    """What a report is made with: when it is made, and the day to which pools are forecast."""
+    """What a report is made with: when it is made, and the day to which pools are forecast.
+
+    `sites`: empty, those of the budget.
+    """
 
     sites: Sites
     now_ms: int
@@ -113,9 +116,8 @@ def day_report(engine: TaskEngine, known: Day, options: ReportInputs) -> FleetRe
     if not known.there:
         raise Refused(f"{lake.root}: holds nothing of {day} (poolkeeper fleet run makes it)")
     names = sorted(known.there | known.declared.keys())
-    found = each_cluster(
-        engine, known, names, partial(_figures, sites=options.sites), ClusterFigures
-    )
+    sites = options.sites or waves.sites_of_budget(lake, day)
+    found = each_cluster(engine, known, names, partial(_figures, sites=sites), ClusterFigures)
     reports = tuple(each.report for each in found)
     budget = _budget(known, reports)
     distrust(lake, [*budget.damaged, *(path for each in found for path in each.damaged)])

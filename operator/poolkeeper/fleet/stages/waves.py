@@ -58,6 +58,8 @@ Sites = Mapping[str, str]
 """Site by cluster."""
 _MADE_FROM = "madeFrom"
 """The figure of a budget that says what it was made from, by cluster, as JSON."""
+_SITES = "sites"
+"""The figure of a budget that says where clusters are, as JSON."""
 
 
 @frozen
@@ -98,7 +100,10 @@ def schedule_day(
     # A budget without a plan that should be in it is made again whenever it is asked for.
     made_from = made_from_by_cluster(planned, declared)
     known = {name: what for name, what in made_from.items() if name not in damaged}
-    figures = {_MADE_FROM: json.dumps(known, sort_keys=True)}
+    figures = {
+        _MADE_FROM: json.dumps(known, sort_keys=True),
+        _SITES: json.dumps(dict(sites), sort_keys=True),
+    }
     publish_tables(lake, BUDGET, day, _tables_of(made, budget), "" if damaged else digest, figures)
     distrust(lake, (wrong.path for wrong in damaged.values()))
     return DaySchedule(made, {name: wrong.line for name, wrong in damaged.items()})
@@ -148,6 +153,13 @@ def timeline_of_day(lake: Lake, storage: Storage, day: str) -> DayTimeline | Non
         _timeline(_read_schedule(reader, entry), head["budget"]),
         None if said is None else json.loads(said),
     )
+
+
+def sites_of_budget(lake: Lake, day: str) -> Sites:
+    """Where the budget of that day has clusters; empty where it does not say it."""
+    entry = lake.readable(BUDGET, day).get(FLEET)
+    found: Sites = json.loads(entry.figures.get(_SITES, "{}")) if entry else {}
+    return found
 
 
 @frozen

@@ -236,7 +236,11 @@ _TRINO_TYPES: Mapping[str, str] = {
 
 
 class _Trino:
-    """External tables of the Hive connector; new days are found by `sync_partition_metadata`."""
+    """External tables of the Hive connector; new days are found by `sync_partition_metadata`.
+
+    They are made anew, as an earlier release may have declared fewer columns. Of an external table
+    Trino drops what it knows of it, and no file.
+    """
 
     file, columns, matches = '"$path"', "every.*", "regexp_like"
 
@@ -247,7 +251,8 @@ class _Trino:
         partitioned = f", partitioned_by = array[{by}]" if by else ""
         sync = [f"call system.sync_partition_metadata(current_schema, '{name}', 'FULL')"]
         return [
-            f"create table if not exists {name} ({_columns(table, _TRINO_TYPES)})\n"
+            f"drop table if exists {name}",
+            f"create table {name} ({_columns(table, _TRINO_TYPES)})\n"
             f"with (format = 'PARQUET', external_location = '{_quoted(root)}/{table.name}'"
             f"{partitioned})",
             *(sync if table.by else []),

@@ -227,6 +227,26 @@ def test_two_clusters_of_one_zookeeper_are_both_held(scene):
     scene.says("topic", "orders")
 
 
+def test_an_invalid_copy_of_a_cluster_keeps_it_waiting_for_nothing(scene):
+    scene.apply(scene.cluster(**APPLY), scene.pool("p", 3, 4), scene.topic("orders", "p", **ONE))
+    scene.says("topic", "orders")
+    execution = {"windows": [{"cron": "61 22 * * *", "duration": "8h"}]}
+    copy = scene.cluster(**APPLY, execution=execution)
+    copy["metadata"]["name"] = f"{scene.name}-copy"
+    scene.apply(copy)
+
+    def told():
+        name = f"{scene.name}-copy"
+        said = scene.kubectl("get", "kafkacluster", name, "-ojson").stdout
+        conditions = json.loads(said).get("status", {}).get("conditions", ())
+        return any(each["reason"] == "Invalid" for each in conditions)
+
+    scene.wait(told, "the copy says what is wrong")
+    scene.apply(scene.topic("late", "p", **ONE))
+    scene.says("topic", "late")
+    assert scene.condition("cluster")["reason"] == "InPlace"
+
+
 def test_two_addresses_of_one_kafka_cluster_are_told_of_the_second(scene):
     scene.apply(scene.cluster(**APPLY), scene.pool("p", 3, 4), scene.topic("orders", "p", **ONE))
     scene.says("topic", "orders")

@@ -14,6 +14,7 @@ come and go by themselves, and another rule holds: *an invalid resource moves no
 | a pool that is being deleted has a broker of another pool | it is as if it were gone already |
 | a pool or the KafkaCluster is invalid | the whole cluster is on hold: it cannot be planned |
 | two KafkaClusters have one ensemble and chroot | both are on hold |
+| one of two such is invalid, and its Kafka cluster was never read for it | the other goes on |
 | a Topic changes to a pool of another KafkaCluster | as if it named no pool, while both are there |
 
 What a KafkaCluster leaves open of its tenants is filled in here, strictly: whoever takes over what
@@ -258,15 +259,21 @@ def _twins(parts: Mapping[str, ClusterParts]) -> dict[str, str]:
     seen: dict[tuple[str, str], str] = {}
     twins: dict[str, str] = {}
     for name, part in sorted(parts.items()):
-        if part.cluster is None or not isinstance(part.cluster.spec, KafkaClusterSpec):
+        spec = part.cluster.spec if part.cluster else None
+        if not isinstance(spec, KafkaClusterSpec) or not _may_have_worked(part.cluster):
             continue
-        servers, chroot = ensemble(part.cluster.spec.zookeeper.connect)
+        servers, chroot = ensemble(spec.zookeeper.connect)
         for server in sorted(servers):
             other = seen.setdefault((server, chroot), name)
             if other != name:
                 twins.setdefault(name, other)
                 twins.setdefault(other, name)
     return twins
+
+
+def _may_have_worked(cluster: CustomResource | None) -> bool:
+    """Whether anything may be, or have been, done for a KafkaCluster: a run of it may be left."""
+    return cluster is not None and (cluster.sound or seen_id(cluster) is not None)
 
 
 def _hold(

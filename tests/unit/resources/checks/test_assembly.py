@@ -202,6 +202,19 @@ def test_two_clusters_of_one_ensemble_are_both_held_and_a_third_is_not() -> None
     assert held == {"again": True, "main": True, "third": False}
 
 
+def test_an_invalid_cluster_holds_another_of_its_ensemble_only_where_it_was_read_before() -> None:
+    """It may have a run; a copy that was applied with a mistake never had one."""
+    again = kafka_cluster("again", defaultPool=7)
+    assert (again.spec is not None, again.sound) == (True, False)
+    found = assemble([again, MAIN, FAST])
+    assert (found["main"].hold, found["main"].verdicts) == ("", {})
+    assert found["again"].hold.startswith("KafkaCluster again is invalid")
+    read = replace(again, status={"clusterId": "seen"})
+    assert assemble([read, MAIN, FAST])["main"].hold == (
+        "KafkaClusters main and again are of one ensemble and chroot"
+    )
+
+
 def test_a_broker_in_two_pools_is_said_of_both() -> None:
     both = pool("both", 3, 4)
     found = assembly(MAIN, FAST, both, ORDERS)

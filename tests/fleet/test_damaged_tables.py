@@ -26,7 +26,7 @@ from matrices import soak
 from poolkeeper.cli import main
 from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import engines
-from poolkeeper.fleet.lake import entries
+from poolkeeper.fleet.lake import entries, manifests
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake
@@ -445,3 +445,30 @@ def test_damage_of_an_earlier_day_stops_no_run(
     assert "features 2026-03-02: 2 of 2 clusters" in captured.out
     assert f"left out of the history: {path} is damaged (" in captured.err
     assert f"poolkeeper fleet snapshot -f DIR --out URI --day {DAY} makes it again" in captured.err
+
+
+def test_too_little_memory_is_no_damage(
+    made: Path, out: Path, capsys, monkeypatch: pytest.MonkeyPatch, without_spark
+) -> None:
+    """Whatever is read, or how: nothing is made again but what failed."""
+
+    def short(*_: object, **__: object) -> pa.Table:
+        raise pa.lib.ArrowMemoryError("malloc of size 64 failed")
+
+    lake = lake_at(out)
+    before = {step: lake.current(step, DAY) for step in ("snapshot", "features")}
+    with monkeypatch.context() as patched:
+        patched.setattr(pq.ParquetFile, "read_row_group", short)
+        assert main.main([*words(made, out, "plan"), "--again"]) == 1
+    err = capsys.readouterr().err
+    for name in ("east", "west"):
+        assert f"plan {name}: there was not enough memory" in err
+        assert not lake.current("plan", DAY)[name].input
+    assert {step: lake.current(step, DAY) for step in before} == before
+    with monkeypatch.context() as patched:
+        patched.setattr(pq.ParquetFile, "read", short)
+        for read in (lambda: lake.current("plan", DAY), lambda: manifests.read(lake)):
+            with pytest.raises(MemoryError):
+                read()
+    assert main.main(words(made, out, "run")) == CODE
+    assert contents(lake) == contents(lake_at(made / "out"))

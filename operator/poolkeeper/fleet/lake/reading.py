@@ -80,7 +80,8 @@ class Reader:
         self, stored: TableFile, cluster: str, table: TableSchema, names: Sequence[str]
     ) -> list[pa.Table]:
         try:
-            return self._read(stored, cluster, table, names)
+            with parquet.memory_apart():
+                return self._read(stored, cluster, table, names)
         except (OSError, ValueError, pa.ArrowException, Refused) as failed:
             raise DamagedFile(stored.path, first_line(failed)) from failed
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.storage import schemas
-from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
+from poolkeeper.fleet.storage.parquet import from_rows, memory_apart, rows_of, table_of
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_columns import (
     UNKNOWN,
@@ -52,7 +52,8 @@ def rows_of_cluster(cluster: Cluster) -> ClusterRows:
     Raises `Refused` for values that the columns cannot hold.
     """
     try:
-        return _rows_of_cluster(cluster)
+        with memory_apart():
+            return _rows_of_cluster(cluster)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError) as wrong:
         raise Refused(f"cluster {cluster.name} does not fit into tables: {wrong}") from wrong
 

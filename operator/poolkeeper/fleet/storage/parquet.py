@@ -9,6 +9,7 @@ Files are compressed with zstd and hold row groups of at most `GROUP_ROWS` rows.
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,19 @@ def dump(content: pa.Table, sink: Any) -> None:
     pq.write_table(content, sink, compression="zstd", write_page_checksum=True)
 
 
+@contextmanager
+def memory_apart() -> Iterator[None]:
+    """Raise `MemoryError` alone where Arrow has too little: its own error is an `ArrowException`.
+
+    A file of which that was said would count as damaged.
+    """
+    try:
+        yield
+    except pa.lib.ArrowMemoryError as short:
+        raise MemoryError(first_line(short)) from short
+
+
+@memory_apart()
 def parse(body: bytes) -> pa.Table:
     """The table of a small file that is in memory; raises OSError or ArrowException.
 
@@ -143,7 +157,7 @@ def read(
     """
     names = [each.name for each in table.columns] if columns is None else list(columns)
     try:
-        with pq.ParquetFile(file, memory_map=False) as opened:
+        with memory_apart(), pq.ParquetFile(file, memory_map=False) as opened:
             found = opened.schema_arrow
             metadata = found.metadata or {}
             if foreign:
@@ -207,7 +221,8 @@ def _cast(column: pa.ChunkedArray, field: pa.Field, file: str) -> pa.ChunkedArra
     if not _may_hold(column.type, field.type):
         raise Refused(another)
     try:
-        return _converted(column, field.type)
+        with memory_apart():
+            return _converted(column, field.type)
     except pa.ArrowInvalid as wrong:
         if pa.types.is_integer(column.type) and pa.types.is_integer(field.type):
             raise Refused(f"{what} {_out_of_range(column, field)}") from wrong

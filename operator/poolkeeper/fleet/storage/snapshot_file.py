@@ -58,7 +58,8 @@ def read(path: Path) -> Cluster:
         return snapshots.read(path)
     try:
         content = parquet.read(path, schemas.PARTITIONS)
-        content.validate(full=True)  # what Arrow has read may still be no UTF-8
+        with parquet.memory_apart():
+            content.validate(full=True)  # what Arrow has read may still be no UTF-8
         metadata = _metadata(path)
         bare = snapshots.decode(metadata[_REST], str(path))
     except (pa.ArrowException, UnicodeDecodeError) as wrong:

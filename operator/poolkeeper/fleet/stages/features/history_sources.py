@@ -123,7 +123,7 @@ def _of_file(
     names = [column.name for column in schemas.SAMPLES.columns]
     place = f"{source.root}/{source.file}"
     try:
-        with _opened(source, storage) as opened:
+        with parquet.memory_apart(), _opened(source, storage) as opened:
             there = [name for name in names if name in opened.schema_arrow.names]
             found = list(_groups(opened, window))
             for each in found:
@@ -142,11 +142,12 @@ def _opened(source: SourceTask, storage: Storage) -> Any:
         # Whoever opens a pipe waits for ever.
         raise Refused(f"{place}: is no file that can be read (expected a regular one)")
     try:
-        file = files.open_input_file(f"{base}/{source.file}")
-        known = pq.read_metadata(file)
-        names = {known.schema.column(n).path for n in range(known.num_columns)}
-        coded = [name for name in _TEXTS if name in names]
-        opened = pq.ParquetFile(file, metadata=known, read_dictionary=coded)
+        with parquet.memory_apart():
+            file = files.open_input_file(f"{base}/{source.file}")
+            known = pq.read_metadata(file)
+            names = {known.schema.column(n).path for n in range(known.num_columns)}
+            coded = [name for name in _TEXTS if name in names]
+            opened = pq.ParquetFile(file, metadata=known, read_dictionary=coded)
     except (OSError, pa.ArrowException) as failed:
         raise Refused(f"{place}: cannot be read: {first_line(failed)}") from failed
     found = opened.schema_arrow

@@ -15,9 +15,15 @@ from typing import TextIO
 import click
 
 from poolkeeper import wording
-from poolkeeper.cli.commands.plans import operator_approval, plan_output, reviewed_plan
+from poolkeeper.cli.commands.plans import (
+    chosen_plan,
+    operator_approval,
+    plan_output,
+    reviewed_plan,
+)
 from poolkeeper.cli.commands.plans import plan as planning_command
 from poolkeeper.cli.commands.plans.apply_result import ApplyResult, emit_document
+from poolkeeper.cli.commands.plans.chosen_plan import ApplyOptions
 from poolkeeper.cli.commands.plans.operator_approval import ApprovalProgress
 from poolkeeper.cli.commands.plans.plan_output import Beside
 from poolkeeper.cli.input import confirmation, interrupts, options
@@ -30,40 +36,30 @@ from poolkeeper.cli.output.runs import progress, what_stays
 from poolkeeper.cluster_connections import ClusterConnections
 from poolkeeper.controller.loops.audit_notes import note_commits
 from poolkeeper.controller.loops.drive import drive
-from poolkeeper.controller.loops.open_pass import PATIENCE_S
 from poolkeeper.errors import (
     DamagedNode,
-    HolderActive,
     Refused,
-    StalePlan,
 )
-from poolkeeper.frozen import frozen
 from poolkeeper.load.refresh import LoadHistory
-from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Plan
-from poolkeeper.model.specs import ApprovalPolicy, LoadSource, Mode
-from poolkeeper.planning.proposals import plan_json
+from poolkeeper.model.specs import LoadSource, Mode
 from poolkeeper.planning.run_state.gates import gates
 from poolkeeper.planning.run_state.reassignments import requests, stalls
 from poolkeeper.planning.run_state.reassignments.lost_runs import LostRun
 from poolkeeper.planning.run_state.throttling import left_throttles
-from poolkeeper.reconcile import adoption, plan_to_approve
+from poolkeeper.reconcile import adoption
 from poolkeeper.reconcile.observe.observation import Observation, observe_cluster
-from poolkeeper.reconcile.pass_memory import PendingPlan
-from poolkeeper.telemetry import audit as audit_trail
 from poolkeeper.telemetry.audit import AuditTrail, Emit
-from poolkeeper.zk import fencing
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.cluster_access import ZooKeeperView
 from poolkeeper.zk.fencing import Holder
-from poolkeeper.zk.journal import journal, pending_plan
+from poolkeeper.zk.journal import journal
 from poolkeeper.zk.journal.journal import JournalView
 
-OPERATOR = "run"
 _STAYING = (
     WaitReason.TOPIC_DAMAGED,
     WaitReason.ISR_OUTSIDE_REPLICAS,
@@ -71,20 +67,6 @@ _STAYING = (
     WaitReason.DELETION_AWAITS_BROKERS,
 )
 """What no pass of `apply` ends."""
-
-
-@frozen
-class ApplyOptions:
-    """The options of the command; `reviewed`: the plan in the file, if there is one."""
-
-    target: Target
-    desired: Desired
-    file: Path | None
-    reviewed: Plan | None
-    yes: bool
-    prune: bool
-    output: str
-    emit: Emit = audit_trail.discard
 
 
 @click.command()
@@ -155,11 +137,11 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
             )
         approved = command.desired.cluster.approval.plans
         observed = adoption.with_approved_adoptions(command.desired, observed, approved)
-        asked = _plan_awaiting_approval(command.desired, session)
-        plan, resumed = _choose_plan(command, observed, before, asked)
-        beside_other = _is_refused_beside(before.holder, plan, resumed=resumed)
+        asked = chosen_plan.plan_awaiting_approval(command.desired, session)
+        plan, resumed = chosen_plan.choose_plan(command, observed, before, asked)
+        beside_other = chosen_plan.is_refused_beside(before.holder, plan, resumed=resumed)
         if beside_other:
-            _wait_for_other(session, before, plan)
+            chosen_plan.wait_for_other(session, before, plan)
     if beside_other:
         return _apply(command, check)
     printing.warn(
@@ -169,7 +151,9 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
         return _end_other_run(command, before, observed.lost_run, check)
     if plan.empty and not resumed:
         return _report_no_changes(command, observed, plan, before.holder)
-    operator = before.holder if before.holder and before.holder.what == OPERATOR else None
+    operator = (
+        before.holder if before.holder and before.holder.what == chosen_plan.OPERATOR else None
+    )
     if operator is not None and not resumed:
         operator_approval.require_done_by_operator(plan, asked, operator)
     if command.output == printing.TEXT:
@@ -185,87 +169,6 @@ def _apply(command: ApplyOptions, check: interrupts.Check) -> int:
     if operator is not None:
         return _hand_over(command, plan, operator, check)
     return _drive(command, plan, check, resumed=resumed)
-
-
-def _is_refused_beside(holder: Holder | None, plan: Plan | None, *, resumed: bool) -> bool:
-    """Whether what comes next is refused beside `holder`: to carry `plan` out, or to end a run.
-
-    Beside an operator a plan is approved, and the operator carries it out.
-    """
-    if holder is None:
-        return False
-    if plan is None:
-        return True
-    return holder.what != OPERATOR and (resumed or not plan.empty)
-
-
-def _wait_for_other(session: Session, before: JournalView, plan: Plan | None) -> None:
-    """Wait until the other executor is gone; raise `HolderActive` if it stays.
-
-    A process that was killed holds the journal until its session ends. While another one works,
-    nothing is shown and nobody is asked about what would be refused.
-    """
-    try:
-        fencing.wait_until_released(session, PATIENCE_S)
-    except HolderActive as active:
-        run = before.run
-        if plan is not None or run is None or run.resumes:
-            raise
-        raise HolderActive(
-            f"{active.holder}: it carries out {run.plan}, a plan for other manifests: give it these"
-            " manifests, or end it first",
-            active.session,
-        ) from None
-
-
-def _plan_awaiting_approval(desired: Desired, session: Session) -> Plan | None:
-    """Return the plan whose approval an operator waits for, if there is one.
-
-    Under Auto it is None: a stored plan may be left from before, and needs no approval.
-    """
-    auto = desired.cluster.approval.policy is ApprovalPolicy.AUTO
-    return None if auto else pending_plan.read_if_whole(session)
-
-
-def _choose_plan(
-    command: ApplyOptions, observed: Observation, before: JournalView, operator_plan: Plan | None
-) -> tuple[Plan | None, bool]:
-    """Return the plan to execute and whether it is under way already; None: end a run first.
-
-    `operator_plan` is the plan that an operator asks about: only that plan would be approved.
-    """
-    wanted = plan_json.fingerprint(
-        command.desired,
-        observed.records.cluster_id,
-        observed.gone,
-        plan_json.lost_log_dirs(observed.cluster),
-    )
-    if before.run is not None:
-        stored = before.document.plan if before.document else None
-        if stored is None or before.run.fingerprint != wanted or before.run.resumes:
-            return None, False
-        if command.reviewed is not None and command.reviewed.hash != stored.hash:
-            raise Refused(f"another plan is under way: {stored.hash}")
-        return stored, True
-    if observed.lost_run.in_flight:
-        return None, False
-    if command.reviewed is None:
-        asking = cluster_reading.config_questions(command.target)
-        plan = planning_command.audited_plan(
-            command.desired, observed, prune=command.prune, refused=asking
-        )
-        return plan_to_approve.renew(
-            PendingPlan(operator_plan), plan, command.desired, observed
-        ), False
-    plan = command.reviewed
-    reviewed_plan.require_fit(plan, str(command.file), command.desired, observed, wanted)
-    by_operator = before.holder is not None and before.holder.what == OPERATOR
-    if by_operator and operator_plan is not None and operator_plan.hash != plan.hash:
-        raise StalePlan(
-            f"the active operator asks about another plan, {operator_plan.hash}:"
-            f" `poolkeeper show {operator_plan.hash}` shows it; approve that one"
-        )
-    return plan, False
 
 
 def _end_other_run(

@@ -5,4 +5,4 @@ A contract is a class of tests over a fixture `world`; each side has a module wi
 
 import pytest
 
-pytest.register_assert_rewrite("contracts.sessions")
+pytest.register_assert_rewrite("contracts.sessions", "contracts.session_acls")

@@ -2,9 +2,7 @@
 
 import html
 import json
-import shutil
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -13,19 +11,30 @@ from pyarrow import fs
 from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
-from poolkeeper.cli import main
+from fleet.reported_days import (
+    ALONE,
+    BEFORE,
+    be_killed,
+    clusters,
+    cut_off,
+    declare_windows,
+    file_of,
+    lake,
+    made,
+    make,
+    report_of,
+    rows,
+    run,
+)
 from poolkeeper.cli.commands.fleet import steps
 from poolkeeper.cli.commands.fleet import waves as fleet_commands
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult
-from poolkeeper.fleet.lake import manifests, reading
-from poolkeeper.fleet.lake.entries import TableFile
+from poolkeeper.fleet.lake import reading
 from poolkeeper.fleet.lake.filesystems import Storage, local_path
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
-from poolkeeper.fleet.schedule.budget import Budget, Schedule
-from poolkeeper.fleet.stages import day_clusters, day_report, pipeline, plan_pages, waves
-from poolkeeper.fleet.stages.features.load_features import HistoryOptions
+from poolkeeper.fleet.stages import day_report, pipeline, plan_pages
 from poolkeeper.fleet.stages.publishing import (
     BUDGET,
     FEATURES,
@@ -36,95 +45,12 @@ from poolkeeper.fleet.stages.publishing import (
     TABLES_OF,
     publish_tables,
 )
-from poolkeeper.fleet.storage import parquet, report_schemas, schemas, table_schema
-from poolkeeper.model.specs import Window
+from poolkeeper.fleet.storage import parquet, report_schemas, schemas
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.report.values import FleetReport, Gap, Missing, Presence
+from poolkeeper.report.values import Gap, Missing, Presence
 from s3_server import Bucket
 
-BEFORE = "2026-02-28"
-DAY_MS = 86_400_000
-OPTIONS = day_report.ReportInputs({"moving": "north"}, cases.NOW_MS + 3_600_000, date(2026, 5, 30))
-
-
-@pytest.fixture(scope="module")
-def clusters():
-    return cases.golden()
-
-
-ALONE = InProcess()
-HISTORY = HistoryOptions(window_s=7 * 86_400, step_s=3_600, coverage_min=0.5)
-
-
-def make(lake: Lake, day: str, read_ms: int, found: dict[str, cases.Case]) -> None:
-    """All steps of a day, but the report; each plan in a file of its own."""
-    for name, case in found.items():
-        cases.put(lake, cases.named(case, name), day, read_ms)
-    pipeline.features(ALONE, lake, day, HISTORY)
-    for name in found:
-        pipeline.plan(ALONE, lake, day, [name])
-    begin = datetime.fromtimestamp(read_ms / 1000, UTC)
-    waves.schedule_day(lake, ALONE.storage, day, Budget(), {}, begin)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory, clusters) -> Path:
-    """Two days of a fleet; `went` is there on the first one only, `came` on the second."""
-    folder = tmp_path_factory.mktemp("fleet")
-    lake = lake_at(folder)
-    moving, still = clusters["separate"], clusters["balanced"]
-    make(lake, BEFORE, cases.NOW_MS - DAY_MS, {"moving": moving, "still": still, "went": moving})
-    lake.objects.delete("manifests")  # `went` is not declared any more
-    make(lake, cases.DAY, cases.NOW_MS, {"moving": moving, "still": still, "came": moving})
-    return folder
-
-
-@pytest.fixture
-def lake(made: Path, tmp_path: Path) -> Lake:
-    """The same fleet, to be spoilt."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return lake_at(tmp_path)
-
-
-@pytest.fixture
-def run(capsys, without_spark):
-    def call(lake: Lake, *words: object) -> tuple[int, str, str]:
-        given = ("fleet", "report", "--out", local_path(lake.root), "--day", cases.DAY, *words)
-        code = main.main([str(word) for word in given])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
-def report_of(lake: Lake) -> FleetReport:
-    return day_report.day_report(
-        ALONE, day_clusters.day_of(lake, ALONE.storage, cases.DAY), OPTIONS
-    )
-
-
-def rows(lake: Lake, table: table_schema.TableSchema, step: str = REPORT) -> list[dict]:
-    """The rows that count of a step of all clusters."""
-    return Reader(lake.root, ALONE.storage).rows(cases.entry(lake, step, FLEET), table).to_pylist()
-
-
-def file_of(lake: Lake, step: str, table: table_schema.TableSchema, cluster: str) -> TableFile:
-    (file,) = cases.entry(lake, step, cluster).of_table(table)
-    return file
-
-
-def cut_off(lake: Lake, file: TableFile) -> None:
-    path = local_path(lake.root) / file.path
-    path.write_bytes(path.read_bytes()[:40])
-
-
-def be_killed(lake: Lake, step: str, *clusters: str) -> None:
-    """As if the step had not come to these clusters, or to none."""
-    found = lake.current(step, cases.DAY)
-    lake.objects.delete(f"current/step={step}/day={cases.DAY}")
-    left = [entry for name, entry in found.items() if clusters and name not in clusters]
-    if left:
-        lake.publish(lake.begin(step, cases.DAY, TABLES_OF[step]), left)
+__all__ = ["clusters", "lake", "made", "run"]
 
 
 def test_a_whole_day_misses_nothing(lake: Lake):
@@ -171,12 +97,6 @@ def publish_again(lake: Lake, step: str, name: str, figures: dict[str, str]) -> 
     known = cases.entry(lake, step, name)
     run = lake.begin(step, cases.DAY, TABLES_OF[step])
     lake.publish(run, [replace(known, figures={**known.figures, **figures})])
-
-
-def declare_windows(lake: Lake, name: str) -> None:
-    desired = manifests.read(lake)[name].desired
-    closed = replace(desired.cluster.execution, windows=(Window("0 22 * * *", 8 * 3600),))
-    manifests.write(lake, [replace(desired, cluster=replace(desired.cluster, execution=closed))])
 
 
 GAPS = [
@@ -278,42 +198,6 @@ def test_a_damaged_table_is_named_and_the_others_are_reported(lake: Lake, table)
     assert {each.name for each in report.clusters if each.failed} == set(concerned)
     distrusted = [name for name, e in lake.current(step, cases.DAY).items() if not e.input]
     assert distrusted == concerned
-
-
-def test_a_budget_is_not_older_than_a_plan_that_is_made_again_and_the_same(lake: Lake):
-    pipeline.plan(ALONE, lake, cases.DAY, ["moving"], again=True)
-    assert report_of(lake).missing == ()
-
-
-def test_a_budget_that_does_not_say_what_it_was_made_from_is_of_plans_of_its_bytes(lake: Lake):
-    known = cases.entry(lake, BUDGET, FLEET)
-    run = lake.begin(BUDGET, cases.DAY, TABLES_OF[BUDGET])  # of an earlier release
-    lake.publish(run, [replace(known, figures={})])
-    assert report_of(lake).missing == ()
-
-
-def test_a_damaged_budget_is_missed_and_made_again(lake: Lake, run):
-    file = file_of(lake, BUDGET, schemas.TURNS, FLEET)
-    path = local_path(lake.root) / file.path
-    path.write_bytes(bytes(file.bytes))
-    code, _, err = run(lake)
-    assert code == 4
-    assert file.path in err
-    assert not cases.entry(lake, BUDGET, FLEET).input
-    make_budget(lake)
-    assert report_of(lake).missing == ()
-
-
-def make_budget(lake: Lake) -> Schedule:
-    begin = datetime.fromtimestamp(cases.NOW_MS / 1000, UTC)
-    return waves.schedule_day(lake, ALONE.storage, cases.DAY, Budget(), {}, begin).schedule
-
-
-def test_a_budget_has_the_windows_that_are_declared_now(lake: Lake):
-    assert make_budget(lake).turns[0].begin_ms == 0
-    for name in ("moving", "came", "still"):
-        declare_windows(lake, name)
-    assert {turn.begin_ms for turn in make_budget(lake).turns} == {10 * 3_600_000}
 
 
 def test_a_whole_report_exits_with_0_and_has_a_page_for_each_plan(lake: Lake, run):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fleet.conftest import IMPORTED, lake_at
-from fleet.test_damaged_tables import CODE, DAY, contents, made, whole, words
+from fleet.whole_fleet import CODE, DAY, contents, made, whole, words
 from matrices import soak
 from poolkeeper import output_files
 from poolkeeper.cli import main

@@ -11,7 +11,7 @@ import pytest
 from fleet import cases, killers
 from fleet.conftest import IMPORTED, lake_at
 from fleet.in_process import InProcess
-from fleet.test_damaged_tables import CODE, DAY, contents, made, whole, words
+from fleet.whole_fleet import CODE, DAY, contents, made, whole, words
 from matrices import soak
 from poolkeeper.cli import main
 from poolkeeper.fleet.engines import engines

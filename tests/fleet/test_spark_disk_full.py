@@ -14,7 +14,7 @@ import pytest
 import poolkeeper
 from fleet.conftest import DAY, lake_at, where
 from fleet.in_process import InProcess
-from fleet.test_damaged_tables import contents
+from fleet.whole_fleet import contents
 from poolkeeper.cli import main
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.fleet.engines import engines

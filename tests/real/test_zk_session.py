@@ -14,7 +14,7 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.retry import KazooRetry
 
-from contracts import sessions
+from contracts import session_acls, sessions
 from contracts.sessions import DEADLINE_S, SECRET
 from poolkeeper.errors import Refused, Unavailable
 from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
@@ -113,7 +113,7 @@ class TestContract(sessions.SessionContract):
     pass
 
 
-class TestAcls(sessions.AclContract):
+class TestAcls(session_acls.AclContract):
     pass
 
 

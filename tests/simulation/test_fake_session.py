@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import NodeExistsError
 
-from contracts import sessions
+from contracts import session_acls, sessions
 from poolkeeper.errors import TooLarge, Unavailable
 from poolkeeper.model.credentials import ZooKeeperCredentials
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession, VirtualEvent
@@ -91,7 +91,7 @@ class TestContract(sessions.SessionContract):
     pass
 
 
-class TestAcls(sessions.AclContract):
+class TestAcls(session_acls.AclContract):
     pass
 
 

@@ -1,161 +1,34 @@
-"""The server of live pages over real sockets: who gets what, and what a viewer can cost."""
+"""The server of live pages over real sockets: who gets what."""
 
-import contextlib
-import http.client
-import itertools
-import json
 import re
 import socket
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from threading import Lock
+from dataclasses import replace
 
 import pytest
 
 from conditions import until
-from poolkeeper import bounded_http
 from poolkeeper.errors import Unavailable
-from poolkeeper.report.document import Cell, Report, Section
+from poolkeeper.report.document import Report
 from poolkeeper.ui import registry
-from poolkeeper.ui.registry import File, FleetFiles, LiveCluster, LivePage, LivePages, View
+from poolkeeper.ui.registry import LivePage, LivePages, View
 from poolkeeper.ui.server import LiveServer
 from poolkeeper.ui.watch import Looking, SharedLook
+from unit.ui.live_servers import (
+    REPORT,
+    Serve,
+    World,
+    ask,
+    cluster,
+    cookie,
+    serve,
+    server,
+    view,
+    world,
+)
+
+__all__ = ["serve", "server", "view", "world"]
 
 HOSTILE = "</script><script>alert(1)</script>"
-REPORT = "report-2026-03-01.html"
-
-
-@dataclass
-class World:
-    """What there is to be seen, and how often it was looked at."""
-
-    text: str = "first"
-    error: Exception | None = None
-    looks: int = 0
-    files: dict[str, bytes] = field(default_factory=lambda: {REPORT: b"<p>fleet</p>"})
-    lock: Lock = field(default_factory=Lock)
-
-    def look(self) -> str:
-        with self.lock:
-            self.looks += 1
-        if self.error is not None:
-            raise self.error
-        return self.text
-
-    def read(self, name: str) -> File | None:
-        if self.error is not None:
-            raise self.error
-        body = self.files.get(name)
-        return File(body, "text/html; charset=utf-8") if body is not None else None
-
-
-def cluster(world: World, name: str, every_s: float = 0.02) -> LiveCluster:
-    seen = SharedLook(Looking(world.look), every_s, name)
-
-    def report(text: str) -> Report:
-        return Report(name, text, sections=(Section("Said", items=((Cell(text),),)),))
-
-    pages = (
-        LivePage("run", "Run", seen, report),
-        LivePage("plan", "Plan", seen, report, in_place=False),
-    )
-    return LiveCluster(name, pages, lambda text: f"it is {text}")
-
-
-Serve = Callable[..., LiveServer]
-
-
-@pytest.fixture
-def world() -> World:
-    return World()
-
-
-@pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
-    monkeypatch.setattr(bounded_http, "TICK_S", 0.01)
-    monkeypatch.setattr(registry, "OVERVIEW_EVERY_S", 0.02)
-    monkeypatch.setattr(registry, "PATIENCE_S", 20)
-    with contextlib.ExitStack() as stack:
-
-        def serving(*clusters: LiveCluster, fleet: FleetFiles | None = None) -> LiveServer:
-            return stack.enter_context(LiveServer.listening(0, LivePages(clusters, fleet)))
-
-        yield serving
-
-
-@pytest.fixture
-def server(serve: Serve, world: World) -> LiveServer:
-    fleet = FleetFiles(lambda: max(world.files, default=None), world.read)
-    return serve(cluster(world, "main"), fleet=fleet)
-
-
-@dataclass(frozen=True)
-class Answer:
-    status: int
-    headers: Mapping[str, str]
-    text: str
-
-
-def cookie(server: LiveServer) -> str:
-    return f"{server.access.cookie}={server.access.token}"
-
-
-def ask(
-    server: LiveServer, path: str, method: str = "GET", headers: Mapping[str, str] | None = None
-) -> Answer:
-    """Ask with the cookie, unless `headers` say otherwise."""
-    connection = http.client.HTTPConnection(*server.address, timeout=30)
-    with contextlib.closing(connection):
-        said = {"Cookie": cookie(server)} if headers is None else headers
-        connection.request(method, path, headers=dict(said))
-        response = connection.getresponse()
-        return Answer(response.status, dict(response.headers), response.read().decode())
-
-
-class Viewer:
-    """An open stream of events."""
-
-    def __init__(self, server: LiveServer, path: str) -> None:
-        self.connection = http.client.HTTPConnection(*server.address, timeout=30)
-        self.connection.request("GET", path, headers={"Cookie": cookie(server)})
-        self.response = self.connection.getresponse()
-
-    def until(self, kind: str, part: str = "") -> dict[str, str]:
-        """The data of the next event of a kind that holds a text."""
-        last = ""
-        while True:
-            line = self.response.readline()
-            assert line, "the stream has ended"
-            name, _, value = line.decode().rstrip("\n").partition(": ")
-            if name == "event":
-                last = value
-            elif name == "data" and last == kind and part in value:
-                return json.loads(value)
-
-    def first(self, *kinds: str) -> str:
-        """The kind of the next event of some kinds."""
-        while True:
-            line = self.response.readline()
-            assert line, "the stream has ended"
-            name, _, value = line.decode().rstrip("\n").partition(": ")
-            if name == "event" and value in kinds:
-                return value
-
-    def close(self) -> None:
-        self.response.close()
-        self.connection.close()
-
-
-@pytest.fixture
-def view(server: LiveServer) -> Iterator[Callable[[str], Viewer]]:
-    with contextlib.ExitStack() as stack:
-
-        def opened(path: str) -> Viewer:
-            viewer = Viewer(server, path)
-            stack.callback(viewer.close)
-            return viewer
-
-        yield opened
 
 
 @pytest.mark.parametrize(
@@ -308,109 +181,11 @@ def test_a_page_that_shows_nothing_yet_is_loaded_again_soon() -> None:
     seldom.close(30)
 
 
-def test_events_tell_what_changed(server: LiveServer, world: World, view) -> None:
-    viewer = view("/clusters/main/run/events")
-    assert viewer.response.headers["Content-Type"] == "text/event-stream; charset=utf-8"
-    first = viewer.until("page", "<p>first")
-    assert first["title"] == "main"
-    assert "<p>first</p>" in first["content"]
-    world.text = "second"
-    assert viewer.until("page")["content"] == first["content"].replace("first", "second")
-    assert viewer.until("seen")["told"].startswith("seen at ")
-
-
-def test_a_page_with_pictures_is_not_replaced_under_the_reader(
-    server: LiveServer, world: World, view
-) -> None:
-    until(lambda: "<p>first" in ask(server, "/clusters/main/plan").text, "it was seen")
-    page = ask(server, "/clusters/main/plan").text
-    viewer = view(re.search(r'data-events="([^"]+)"', page)[1])
-    assert viewer.first("seen", "newer", "page") == "seen"
-    world.text = "second"
-    assert viewer.first("newer", "page") == "newer"
-
-
-def test_a_page_that_showed_nothing_yet_is_replaced(server: LiveServer, view) -> None:
-    assert (
-        "<p>first" in view("/clusters/main/plan/events?shown=").until("page", "<p>first")["content"]
-    )
-
-
-def test_a_cluster_that_cannot_be_seen_is_shown_as_such_and_comes_back(
-    server: LiveServer, world: World, view
-) -> None:
-    viewer = view("/clusters/main/run/events")
-    viewer.until("page", "<p>first")
-    world.error = Unavailable("zk-1:2181 does not answer")
-    lost = viewer.until("page")["content"]
-    assert "zk-1:2181 does not answer" in lost
-    assert "Not readable now." in lost
-    assert "<p>first</p>" not in lost, "what was seen is said to be of before"
-    assert "first" in lost
-    world.text, world.error = "back", None
-    assert "<p>back</p>" in viewer.until("page")["content"]
-
-
 def test_a_cluster_that_was_never_seen_says_why(server: LiveServer, world: World) -> None:
     world.error = Unavailable("zk-1:2181 does not answer")
     page = ask(server, "/clusters/main/run").text
     assert "Nothing could be read yet." in page
     assert "zk-1:2181 does not answer" in page
-
-
-def test_viewers_share_the_looks(serve: Serve, world: World) -> None:
-    server = serve(cluster(world, "main", every_s=60))
-    viewers = [Viewer(server, "/clusters/main/run/events") for _ in range(8)]
-    for viewer in viewers:
-        viewer.until("page", "<p>first")
-        viewer.close()
-    for page in ("run", "plan", "run"):
-        assert "first" in ask(server, f"/clusters/main/{page}").text
-    assert world.looks == 1
-
-
-def test_streams_are_few_and_there_is_room_again_when_one_ends(
-    server: LiveServer, view, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounded_http, "HELD_MAX", 3)
-    viewers = [view("/clusters/main/run/events") for _ in range(3)]
-    for viewer in viewers:
-        viewer.until("page")
-    refused = ask(server, "/clusters/main/run/events")
-    assert (refused.status, refused.headers["Retry-After"]) == (503, "10")
-    assert ask(server, "/clusters/main/run").status == 200, "pages are served all the same"
-    viewers[0].close()
-    until(lambda: server.held == 2, "the one that went is noticed")
-    view("/clusters/main/run/events").until("page")
-
-
-@pytest.mark.parametrize("site", ["cross-site", "same-site"])
-def test_another_page_opens_no_streams(server: LiveServer, site: str) -> None:
-    said = {"Cookie": cookie(server), "Sec-Fetch-Site": site}
-    assert ask(server, "/clusters/main/run/events", headers=said).status == 403
-
-
-def test_a_server_that_closes_ends_its_streams_and_looks(server: LiveServer, world: World) -> None:
-    viewer = Viewer(server, "/clusters/main/run/events")
-    viewer.until("page")
-    server.close()
-    while viewer.response.readline():
-        pass
-    looks = world.looks
-    assert not any(each.live.watch.looking for each in server.site.views.values())
-    assert world.looks == looks
-    viewer.close()
-
-
-def test_streams_of_pages_that_are_no_longer_shown_end(
-    server: LiveServer, world: World, view
-) -> None:
-    viewer = view("/clusters/main/run/events")
-    viewer.until("page", "first")
-    server.show(LivePages((cluster(world, "main"), cluster(world, "other"))))
-    lines = iter(viewer.response.readline, b"")
-    assert len(list(itertools.islice(lines, 1000))) < 100
-    assert view("/clusters/main/run/events").until("page", "first")
 
 
 def test_several_clusters_have_a_page_in_common(serve: Serve, world: World) -> None:

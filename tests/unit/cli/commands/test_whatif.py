@@ -212,7 +212,26 @@ def test_a_controller_that_nobody_knows(run, tmp_path):
     )
     code, out, _ = run("lose", "--snapshot", file, "--broker", 2)
     assert code == 0
-    assert "Assumed: another broker is controller: who it is was not observed.\n" in out
+    assert (
+        "Assumed: another broker is controller, as who it is was not observed: if it is lost, add"
+        " the time in which a new one begins."
+    ) in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("offline", "said"),
+    [
+        (1, "1 partition had no leader before, and is"),
+        (2, "2 partitions had no leader before, and are"),
+    ],
+)
+def test_what_had_no_leader_before_is_not_counted(run, tmp_path, offline, said):
+    states = [{"leader": -1, "isr": (2,)} if number < offline else {} for number in range(3)]
+    parts = [partition(number, 1, 2, **state) for number, state in enumerate(states)]
+    snapshots.write(tmp_path / "s.json", cluster((1, 2), topic("t", *parts)))
+    code, out, _ = run("lose", "--snapshot", tmp_path / "s.json", "--broker", 2)
+    assert code == 0
+    assert f"{said} not counted.\n" in out
 
 
 def test_what_is_declared_grows(run, snapshot, manifests):

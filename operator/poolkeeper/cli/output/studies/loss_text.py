@@ -79,7 +79,8 @@ def _partitions(loss: BrokerLoss, ink: Ink) -> Iterator[str]:
                 yield from ink.fold(f"  {_rescue(offline)}", 2)
     was_offline = sum(each.was_offline for each in loss.partitions)
     if was_offline:
-        yield f"{count(was_offline, 'partition')} had no leader before, and are not counted."
+        counted = "is" if was_offline == 1 else "are"
+        yield f"{count(was_offline, 'partition')} had no leader before, and {counted} not counted."
 
 
 def _row(each: LostPartition, *, is_offline: bool) -> tuple[str, ...]:
@@ -251,7 +252,10 @@ def assumptions(loss: BrokerLoss) -> Iterator[str]:
         key = "unclean.leader.election.enable"
         yield f"{key} has Kafka's default, for {of}: the brokers were not asked"
     if loss.controller_lost is None:
-        yield "another broker is controller: who it is was not observed"
+        yield (
+            "another broker is controller, as who it is was not observed: if it is lost, add the"
+            " time in which a new one begins"
+        )
 
 
 def as_data(loss: BrokerLoss, groups: Sequence[GroupLoss]) -> dict[str, object]:

@@ -20,12 +20,11 @@ import pytest
 from fleet import cases
 from fleet.conftest import lake_at
 from fleet.in_process import InProcess
-from fleet.whole_fleet import DAY, contents, made, whole, words
+from fleet.whole_fleet import CODE, DAY, contents, made, whole, words
 from matrices import soak
 from poolkeeper.cli import main
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.engines import engines
-from poolkeeper.fleet.lake import entries
+from poolkeeper.fleet.lake import entries, manifests
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake

@@ -30,6 +30,8 @@ class Fault(Enum):
     EXPIRED = (HTTPStatus.BAD_REQUEST, "ExpiredToken")
     CLOSED = (None, "")
     """The connection is closed without one, as by a store that stops."""
+    CUT_OFF = (HTTPStatus.OK, "")
+    """The server's answer to a GET, of whose body the second half does not come."""
 
     def answer(self) -> bytes:
         """The answer, none where the connection is closed."""
@@ -109,7 +111,10 @@ class FaultyS3:
                 server = None
                 while (head := _head(requests)) is not None:
                     words = head.split(b"\r\n", 1)[0].decode().split(" ")
-                    if (fault := self._fault(f"{words[0]} {words[1]}")) is not None:
+                    if (fault := self._fault(f"{words[0]} {words[1]}")) is Fault.CUT_OFF:
+                        _cut_off((host, int(port)), head, client)
+                        return
+                    if fault is not None:
                         # Who gets its answer before all is sent takes it for a lost connection.
                         if fault is not Fault.CLOSED and b"100-continue" not in head.lower():
                             for _ in _body(head, requests):
@@ -137,6 +142,14 @@ class FaultyS3:
                 self.failed.append(request)
                 return faults.fault
             return None
+
+
+def _cut_off(upstream: tuple[str, int], head: bytes, client: socket.socket) -> None:
+    with socket.create_connection(upstream) as server, server.makefile("rb") as answers:
+        server.sendall(head)
+        answer = _head(answers) or b""
+        body = b"".join(_body(answer, answers))
+        client.sendall(answer + body[: len(body) // 2])
 
 
 def _head(requests: BinaryIO) -> bytes | None:

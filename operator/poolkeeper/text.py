@@ -137,6 +137,11 @@ def count(number: int, noun: str, *, grouped: bool = True) -> str:
     return f"{_number(number, grouped)} {noun}{'' if number == 1 else 's'}"
 
 
+def part_of(number: int, whole: int, noun: str) -> str:
+    """Write a part of a number with its noun: 1,200 of 12,000 moves."""
+    return f"{number:,} of {count(whole, noun)}"
+
+
 def partitions_times(partitions: int, factors: Iterable[int]) -> str:
     """Write how large a topic is: 3 partitions × 2 replicas, 1 partition × 1 replica."""
     each = sorted(set(factors))

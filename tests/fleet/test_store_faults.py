@@ -86,3 +86,17 @@ def test_a_store_that_gives_no_rows_fails_the_cluster_until_the_next_run(
     assert lake_in(bucket).current("snapshot", cases.DAY) == before
     code, said, err = run("plan")
     assert (code, by_status(said)) == (0, {"east": "ok", "west": "ok"}), err
+
+
+def test_what_counts_is_asked_for_again_where_an_answer_is_cut_off(
+    fleet: Path, run, bucket: Bucket, proxy: FaultyS3
+) -> None:
+    proxy.fail(
+        Fault.CUT_OFF,
+        count=2,
+        concerns=lambda each: each.startswith("GET ") and "/lake/current/" in each,
+    )
+    snapshots = ("-f", fleet / "manifests", "--snapshots", fleet / "snapshots")
+    code, said, err = run("snapshot", *snapshots)
+    assert len(proxy.failed) == 2
+    assert (code, by_status(said)) == (0, {"east": "ok", "west": "ok"}), err

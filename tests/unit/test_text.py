@@ -137,6 +137,7 @@ def test_percent(value: float, expected: str) -> None:
 def test_counts_with_their_noun(number: int, grouped: str, ungrouped: str) -> None:
     assert text.count(number, "topic") == grouped
     assert text.count(number, "topic", grouped=False) == ungrouped
+    assert text.part_of(number, number, "topic") == f"{number:,} of {grouped}"
 
 
 def test_what_is_not_shown() -> None:

@@ -3,8 +3,9 @@
 Every call has a deadline: a store that does not answer must not stop a driver for ever.
 """
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from concurrent.futures import TimeoutError as Late
 from typing import Any, TypeVar
 
@@ -18,10 +19,18 @@ from poolkeeper.fleet.lake.objects import PART, PUT_AT_ONCE, StoredObject
 T = TypeVar("T")
 DEADLINE_S = 120.0
 _ABSENT = "java.io.FileNotFoundException"
+READ_TRIES = 3
+_CUT_OFF = (
+    "java.io.EOFException",
+    "org.apache.http.ConnectionClosedException",
+    "software.amazon.awssdk.thirdparty.org.apache.http.ConnectionClosedException",
+)
+"""What is said of an answer that ends too soon: s3a has tried everything else again by itself."""
 _NO_CLIENT = (
     "java.lang.ClassNotFoundException",
     "org.apache.hadoop.fs.UnsupportedFileSystemException",
 )
+"""What is said where Hadoop has no class of a scheme's file system, or knows it by name at most."""
 
 
 class HadoopObjects:
@@ -39,7 +48,7 @@ class HadoopObjects:
         return self._root
 
     def read(self, path: str) -> bytes | None:
-        """See `Objects`."""
+        """See `Objects`; an answer that is cut off is asked for again."""
 
         def read() -> bytes:
             stream = self._fs().open(self._path(path))
@@ -48,6 +57,9 @@ class HadoopObjects:
             finally:
                 stream.close()
 
+        for _ in range(READ_TRIES - 1):
+            with contextlib.suppress(_CutOff):
+                return self._call(path, "read", read, None)
         return self._call(path, "read", read, None)
 
     def put(self, path: str, body: bytes) -> None:
@@ -107,7 +119,9 @@ class HadoopObjects:
             if error.getClass().getName() == _ABSENT:
                 return absent
             said = str(error.getMessage() or error.getClass().getName()).partition("\n")[0]
-            if _no_client(error):
+            if _is_of(error, _CUT_OFF):
+                raise _CutOff(f"{place}: cannot be {done}: {said}") from failed
+            if _is_of(error, _NO_CLIENT):
                 said = (
                     f"Spark has no client of {scheme_of(self._root)} ({said}); docs/fleet.md,"
                     " Object stores, has the options that bring one"
@@ -137,10 +151,14 @@ class HadoopObjects:
         )
 
 
-def _no_client(error: Any) -> bool:
-    """Whether Hadoop knows the scheme's file system by name at most, and has no class of it."""
+class _CutOff(Unavailable):
+    """An answer ended too soon."""
+
+
+def _is_of(error: Any, classes: Container[str]) -> bool:
+    """Whether an error, or what caused it, is of one of these classes."""
     while error is not None:
-        if error.getClass().getName() in _NO_CLIENT:
+        if error.getClass().getName() in classes:
             return True
         error = error.getCause()
     return False

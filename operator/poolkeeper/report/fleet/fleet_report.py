@@ -26,7 +26,7 @@ from poolkeeper.report.document import (
 from poolkeeper.report.fleet.sections import capacity, clusters, loads, missing, since, snapshots
 from poolkeeper.report.html import page, pictures, timelines
 from poolkeeper.report.values import URGENCIES, Bar, ClusterReport, FleetReport, Timeline
-from poolkeeper.text import count, fine_duration, more, size
+from poolkeeper.text import count, fine_duration, more, part_of, size
 
 
 class FleetReportLimits(NamedTuple):
@@ -235,7 +235,7 @@ def _proofs(planned: Sequence[ClusterReport], extent: FleetReportLimits) -> Sect
     proofs.sort(key=lambda each: (-each[1].gap_percent, -each[1].bytes, each[0], each[1].pool))
     exact = sum(proof.replica_moves <= proof.replica_moves_lower_bound for _, proof in proofs)
     note = (
-        f"{exact:,} of {count(len(proofs), 'pool')} move as few replicas as any plan could;"
+        f"{part_of(exact, len(proofs), 'pool')} move as few replicas as any plan could;"
         " the widest gaps first."
     )
     tables = report_sections.certificates_table(proofs, extent.pools, clusters=True)

@@ -13,7 +13,7 @@ from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import PoolkeeperError, Refused
 from poolkeeper.frozen import frozen
-from poolkeeper.text import count, first_line
+from poolkeeper.text import count, first_line, part_of
 
 if TYPE_CHECKING:
     from poolkeeper.kube.client.client import Api
@@ -136,8 +136,8 @@ def answer(**given: Any) -> None:
     _write_message(command.message, json.dumps(message, sort_keys=True))
     printing.warn(f"{cluster}: {problem}" for cluster, problem in made.problems.items())
     well = made.clusters - len(made.problems)
-    clusters = count(made.clusters, "cluster")
-    printing.emit(f"{well} of {clusters} planned, {count(made.moves, 'move')}")
+    clusters = part_of(well, made.clusters, "cluster")
+    printing.emit(f"{clusters} planned, {count(made.moves, 'move')}")
 
 
 def settings(words: tuple[str, ...]) -> dict[str, str]:

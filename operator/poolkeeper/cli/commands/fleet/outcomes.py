@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.errors import Refused, Unavailable
-from poolkeeper.text import count, cut
+from poolkeeper.text import count, cut, part_of
 
 if TYPE_CHECKING:
     from poolkeeper.fleet.stages.publishing import FleetOutcome
@@ -77,7 +77,7 @@ def _outcome_data(outcome: "FleetOutcome") -> Mapping[str, Any]:
 def _sentence(outcome: "FleetOutcome") -> str:
     well = len(outcome.lines) - len(outcome.failed)
     kept = len(outcome.lines) - len(outcome.made)
-    parts = [f"{well} of {count(len(outcome.lines), 'cluster')}"]
+    parts = [part_of(well, len(outcome.lines), "cluster")]
     for name in ("partitions", "samples", "features", "moves"):
         if total := outcome.total(name):
             parts.append(count(total, name.removesuffix("s")))

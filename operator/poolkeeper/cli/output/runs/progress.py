@@ -23,7 +23,7 @@ from poolkeeper.model.execution.outcomes import Outcome, Progress, State
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Kind, Wait, in_order
-from poolkeeper.text import count, duration, few, size, visible
+from poolkeeper.text import duration, few, part_of, size, visible
 
 WAITS_MAX = 5
 UNDONE_MAX = 5
@@ -52,9 +52,9 @@ def waits(outcome: Outcome) -> str:
 def _progress(progress: Progress) -> str:
     if progress.phase in (Phase.STORING, Phase.THROTTLING):
         return progress.phase.value
-    parts = [f"{progress.moves_done} of {count(progress.moves_total, 'move')}"]
+    parts = [part_of(progress.moves_done, progress.moves_total, "move")]
     if progress.moves_in_flight:
-        parts.append(f"{progress.moves_in_flight} in flight")
+        parts.append(f"{progress.moves_in_flight:,} in flight")
     if progress.bytes_total:
         done, total = (size(n) for n in (progress.bytes_done, progress.bytes_total))
         parts.append(f"{done} of {total}")

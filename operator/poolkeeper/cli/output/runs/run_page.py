@@ -25,7 +25,7 @@ from poolkeeper.report.document import (
     table,
 )
 from poolkeeper.report.html import pictures
-from poolkeeper.text import count, more, size
+from poolkeeper.text import count, more, part_of, size
 
 MOVES_MAX = 100
 ITEMS_MAX = 50
@@ -72,7 +72,7 @@ def _progress(status: Status) -> str:
         return "No run is under way"
     what = "taking back" if run.rolling_back else run.phase
     where = f"{what}, stage {run.stage}" if run.stage else what
-    moves = f"{_done(run)} of {count(run.moves_total, 'move')} done"
+    moves = f"{part_of(_done(run), run.moves_total, 'move')} done"
     moved = f"{size(run.bytes_done)} of {size(run.bytes_total)}"
     return f"{where}: {moves}, {moved}{', stops after this stage' if run.stopping else ''}"
 

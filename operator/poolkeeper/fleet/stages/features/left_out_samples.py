@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from poolkeeper.load.time_series import VALUE_MAX
-from poolkeeper.text import count, few
+from poolkeeper.text import few, part_of
 
 METRICS_MAX = 5
 NAME_MAX = 40
@@ -67,7 +67,7 @@ class LeftOutSamples:
         )
         units = {LeftOutReason.EARLIER, LeftOutReason.LATER}.intersection(self.counts)
         hint = "; at_ms is milliseconds since 1970" if units and not taken else ""
-        return f"{left:,} of {count(left + taken, 'sample')} left out: {why}{hint}"
+        return f"{part_of(left, left + taken, 'sample')} left out: {why}{hint}"
 
     def _words(self, why: LeftOutReason) -> str:
         if why is LeftOutReason.METRIC:

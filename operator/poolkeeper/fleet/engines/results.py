@@ -109,17 +109,17 @@ class Job:
     merge: Callable[[Any, Sequence[StepResult]], StepResult] | None = None
 
 
-_NO_MEMORY = (
-    "there was not enough memory for it: let fewer tasks run at a time (--processes 1;"
-    " spark.executor.cores), or give Python more beside Java (spark.executor.memoryOverhead,"
-    " spark.executor.pyspark.memory)"
+MORE_MEMORY = (
+    "give executors more of it, or have fewer tasks at a time (--processes N, or --master"
+    " 'local[N]')"
 )
+NO_MEMORY = f"there was not enough memory: {MORE_MEMORY}"
 
 
 def reason_of(error: Exception) -> str:
     """One line of text that can be stored; an error of no kind that we know says its type."""
     if isinstance(error, MemoryError):
-        return _NO_MEMORY
+        return NO_MEMORY
     known = isinstance(error, PoolkeeperError)
     said = error.line if isinstance(error, PoolkeeperError) else ""
     text = said if known else Internal(f"internal error: {error!r}").line

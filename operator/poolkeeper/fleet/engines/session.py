@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from poolkeeper.errors import Unavailable
 from poolkeeper.fleet.engines import releases
 from poolkeeper.fleet.engines.deadlines import in_background
+from poolkeeper.fleet.engines.results import MORE_MEMORY, NO_MEMORY
 
 T = TypeVar("T")
 APP = "poolkeeper-fleet"
@@ -72,9 +73,10 @@ _WRITING_A_TABLE = re.compile(r"\[TASK_WRITE_FAILED\]")  # Spark's name of the e
 _WORKER_GONE = "java.io.EOFException"
 _WORKER_EXITED = re.compile(r"Python worker exited unexpectedly")  # Spark's words
 WORKER_KILLED = (
-    "Python processes of a task were killed again and again, as where memory is short: give"
-    " executors more of it, or have fewer tasks at a time (--processes N, or --master 'local[N]')"
+    "Python processes of a task were killed again and again, as where memory is short:"
+    f" {MORE_MEMORY}"
 )
+_MEMORY_SHORT = re.compile(r"(pyarrow\.lib\.Arrow)?MemoryError\b")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 LOCAL_DISK = ": make room in spark.local.dir of the executors, or name another (--conf)"
 _NO_JAVA = "JAVA_GATEWAY_EXITED"  # Spark's name of the error
@@ -239,6 +241,8 @@ def cause(failed: Exception) -> str:
     last = (causes or [type(failed).__name__])[-1]
     if last.endswith(_WORKER_GONE) and any(map(_WORKER_EXITED.search, lines)):
         return WORKER_KILLED
+    if _MEMORY_SHORT.match(last):
+        return NO_MEMORY
     is_writing = any(map(_WRITING_A_TABLE.search, lines))
     is_local = _LOCAL_DISK_FULL.match(last) and not is_writing
     remedy = LOCAL_DISK if is_local else ""

@@ -4,7 +4,7 @@ import pytest
 from pyspark.errors import PySparkRuntimeError
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.engines import session
+from poolkeeper.fleet.engines import results, session
 
 
 def test_who_has_no_java_is_told_which_one_is_needed() -> None:
@@ -60,6 +60,12 @@ def test_python_that_is_killed_again_and_again_is_told_as_that() -> None:
         "\t... 24 more\n"
     )
     assert session.cause(Exception(said)) == session.WORKER_KILLED
+
+
+@pytest.mark.parametrize("error", ["MemoryError", "pyarrow.lib.ArrowMemoryError: malloc of size 8"])
+def test_python_without_enough_memory_is_told_with_what_helps(error: str) -> None:
+    said = f'Traceback (most recent call last):\n  File "worker.py", line 2, in read\n{error}\n'
+    assert session.cause(Exception(said)) == results.NO_MEMORY
 
 
 def test_an_executor_that_is_lost_again_and_again_is_told_with_the_reason() -> None:

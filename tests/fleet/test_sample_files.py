@@ -95,6 +95,19 @@ def test_samples_of_unknown_clusters_and_other_files_are_told(lake: Lake, histor
     )
 
 
+def test_rates_of_topics_that_the_snapshot_lacks_are_told_if_it_has_none_of_them(
+    lake: Lake, history: Path
+) -> None:
+    """As where whoever sampled has other names of topics; one that was deleted needs no word."""
+    cases.put(lake, case())
+    rate = ("cluster.t", 0, "bytes_in_per_s", cases.NOW_MS - 1, 1.0)
+    put_samples(history, rate, sample(1, 1.0))
+    told = "no topic of its samples is in its snapshot: cluster.t"
+    assert [line.reason for line in begun(lake, history).lines] == [told]
+    put_samples(history, rate, sample(1, 1.0, metric="bytes_in_per_s"))
+    assert [line.reason for line in begun(lake, history).lines] == [""]
+
+
 @pytest.mark.parametrize(
     "place",
     [

@@ -139,6 +139,16 @@ def of_brokers(cluster: ClusterTables) -> pa.Table:
     return from_rows(schemas.BROKER_FEATURES, rows)
 
 
+def rated_elsewhere(features: pa.Table, partitions: pa.Table) -> tuple[str, ...]:
+    """The topics that have rates, where the snapshot has none of them; nothing where it has one.
+
+    Some that it lacks are as they should be: topics are deleted while their history goes on.
+    """
+    rated = features.filter(pc.equal(features.column("metric"), RATE)).column("topic").unique()
+    there = pc.is_in(rated, value_set=partitions.column("topic").unique())
+    return () if pc.any(there).as_py() else tuple(sorted(rated.to_pylist()))
+
+
 def loads_of(features: pa.Table) -> MeasuredLoads:
     """What a cluster is planned with, by topic and partition (see `feature_join`)."""
     metric = features.column("metric")

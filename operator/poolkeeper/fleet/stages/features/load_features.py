@@ -52,6 +52,7 @@ from poolkeeper.load import prometheus
 from poolkeeper.load.time_series import HistoryWindow
 from poolkeeper.model.desired import Desired
 from poolkeeper.resources.parse.quantities import duration_s
+from poolkeeper.text import few
 
 SOURCE_PROMETHEUS = "Prometheus"
 COUNT = b"samples"
@@ -232,13 +233,15 @@ def gather(notes: ClusterNotes, parts: Sequence[pa.Table], tables: Tables) -> St
         if len(found) > 1:
             rows = rows.sort_by([(name, "ascending") for name in ("topic", "partition", "metric")])
         desired = codecs.from_text(Desired, task.desired)
-        brokers = _of_brokers(task, rows, desired, tables)
+        whole = _cluster_tables(task, rows, desired, tables)
+        brokers = feature_rows.of_brokers(whole)
         kept = task.samples.files if task.samples else ()
         said = {"samples": str(samples), "features": str(rows.num_rows)}
         left_out = _left_out(notes)
         if left_out.counts:
             said["samplesLeftOut"] = str(left_out.counts.total())
-        reason = "; ".join(filter(None, (reason, left_out.told())))
+        elsewhere = _elsewhere(feature_rows.rated_elsewhere(rows, whole.partitions))
+        reason = "; ".join(filter(None, (reason, left_out.told(), elsewhere)))
         content = {schemas.FEATURES.name: rows, schemas.BROKER_FEATURES.name: brokers}
         outcome = ClusterOutcome(
             task.cluster, reason=reason, figures=said, damaged=damaged, files=kept
@@ -255,15 +258,19 @@ def _left_out(notes: ClusterNotes) -> LeftOutSamples:
     return found
 
 
-def _of_brokers(task: FeaturesTask, rows: pa.Table, desired: Desired, tables: Tables) -> pa.Table:
+def _elsewhere(topics: Sequence[str]) -> str:
+    return f"no topic of its samples is in its snapshot: {few(topics)}" if topics else ""
+
+
+def _cluster_tables(
+    task: FeaturesTask, rows: pa.Table, desired: Desired, tables: Tables
+) -> ClusterTables:
     reader = tables.reader()
-    return feature_rows.of_brokers(
-        ClusterTables(
-            task.cluster,
-            {},
-            desired,
-            reader.rows(task.snapshot, schemas.PARTITIONS, PARTITION_COLUMNS),
-            reader.rows(task.snapshot, schemas.BROKERS, BROKER_COLUMNS),
-            rows,
-        )
+    return ClusterTables(
+        task.cluster,
+        {},
+        desired,
+        reader.rows(task.snapshot, schemas.PARTITIONS, PARTITION_COLUMNS),
+        reader.rows(task.snapshot, schemas.BROKERS, BROKER_COLUMNS),
+        rows,
     )

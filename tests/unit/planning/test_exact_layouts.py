@@ -181,3 +181,25 @@ def layouts_of(
         change(found, dice)
         planner.make_plan(*declared(found, goals))
         yield layouts.pop()
+
+
+def test_small_pools_copy_what_must_be_although_flows_move_one_replica_a_round() -> None:
+    """Both replicas of the partition of 1000 MiB move; the flow's second one was of 5000."""
+    lists = {"t0": [((6, 2), 1), ((5, 3), 1000)]}
+    lists["t1"] = [((4, 5), 5000), ((4, 5), 1000), ((5, 3), 10), ((2, 6), 100)]
+    topics = [
+        Topic(
+            name,
+            [
+                Partition(at, held, leader=held[0], isr=held, size_bytes=mib * MIB)
+                for at, (held, mib) in enumerate(some)
+            ],
+        )
+        for name, some in lists.items()
+    ]
+    weights = {broker: Capacity(weight=1.0 if broker in (4, 5) else 2.0) for broker in range(1, 7)}
+    pool = pool_spec("p", *weights, drain=frozenset({3}), capacity_of=weights, goals=COUNTS)
+    brokers = {1: "r1", 2: "r2", 3: "r0", 4: "r1", 5: "r2", 6: "r0"}
+    wanted = builders.desired(pool, topic_spec("t0"), topic_spec("t1"))
+    plan = planner.make_plan(wanted, builders.cluster(brokers, *topics))
+    assert sum(move.bytes for move in plan.moves) == 3020 * MIB

@@ -37,6 +37,13 @@ REPLICA_GOALS = frozenset(
 WEIGHTED_GOALS = frozenset({GoalKind.BYTES, GoalKind.BYTES_IN})
 """Goals for which a partition weighs what it holds, or what is written to it."""
 
+_SPARED_MAX = 50_000
+"""Partitions of a pool up to which moves of a flow for counts are looked at once more.
+
+A flow moves one replica of a partition a round. So it may miss the fewest moves, or the smallest
+replicas, where classes are small. The more partitions a pool has, the less that is.
+"""
+
 
 @frozen
 class Optimization:
@@ -82,8 +89,9 @@ def optimize(
         guards.append(aim)
         targets.append(aim)
     found = Optimization(lists, tuple(targets))
-    if not overfull and len(targets) == len(counted):
-        return found  # a flow has made the fewest moves
+    flow_alone = len(targets) == len(counted) and (not targets or len(problem) > _SPARED_MAX)
+    if flow_alone and not overfull:
+        return found
     return without_spare_moves(problem, opened, found, capacity)
 
 

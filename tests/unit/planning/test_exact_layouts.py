@@ -88,17 +88,17 @@ def in_racks(scene: Scene, dice: random.Random) -> None:
     scene.live = [replace(broker, rack=f"r{(broker.id - 1) // 3}") for broker in scene.live]
 
 
-def declared(scene: Scene, goals: Sequence[Goal]) -> tuple[Desired, Cluster]:
-    topics = [
-        Topic(
-            f"t{number:02}",
-            [
-                Partition(at, held, leader=held[0], isr=held, size_bytes=size)
-                for at, (held, size) in enumerate(some)
-            ],
-        )
-        for number, some in enumerate(scene.lists)
+def topic_of(name: str, lists: Iterable[tuple[tuple[int, ...], int]]) -> Topic:
+    """The topic of these replica lists and sizes, all in sync."""
+    partitions = [
+        Partition(number, held, leader=held[0], isr=held, size_bytes=size)
+        for number, (held, size) in enumerate(lists)
     ]
+    return Topic(name, partitions)
+
+
+def declared(scene: Scene, goals: Sequence[Goal]) -> tuple[Desired, Cluster]:
+    topics = [topic_of(f"t{number:02}", some) for number, some in enumerate(scene.lists)]
     specs = [topic_spec(each.name, "p", replication_factor=scene.factor) for each in topics]
     ids = [broker.id for broker in scene.live]
     pool = pool_spec("p", *ids, goals=tuple(goals), **scene.pool)
@@ -185,21 +185,27 @@ def layouts_of(
 
 def test_small_pools_copy_what_must_be_although_flows_move_one_replica_a_round() -> None:
     """Both replicas of the partition of 1000 MiB move; the flow's second one was of 5000."""
-    lists = {"t0": [((6, 2), 1), ((5, 3), 1000)]}
-    lists["t1"] = [((4, 5), 5000), ((4, 5), 1000), ((5, 3), 10), ((2, 6), 100)]
-    topics = [
-        Topic(
-            name,
-            [
-                Partition(at, held, leader=held[0], isr=held, size_bytes=mib * MIB)
-                for at, (held, mib) in enumerate(some)
-            ],
-        )
-        for name, some in lists.items()
-    ]
     weights = {broker: Capacity(weight=1.0 if broker in (4, 5) else 2.0) for broker in range(1, 7)}
     pool = pool_spec("p", *weights, drain=frozenset({3}), capacity_of=weights, goals=COUNTS)
-    brokers = {1: "r1", 2: "r2", 3: "r0", 4: "r1", 5: "r2", 6: "r0"}
+    t0 = topic_of("t0", [((6, 2), 1 * MIB), ((5, 3), 1000 * MIB)])
+    sizes = {(4, 5): 5000, (5, 4): 1000, (5, 3): 10, (2, 6): 100}
+    t1 = topic_of("t1", [(held, mib * MIB) for held, mib in sizes.items()])
     wanted = builders.desired(pool, topic_spec("t0"), topic_spec("t1"))
-    plan = planner.make_plan(wanted, builders.cluster(brokers, *topics))
+    brokers = {1: "r1", 2: "r2", 3: "r0", 4: "r1", 5: "r2", 6: "r0"}
+    plan = planner.make_plan(wanted, builders.cluster(brokers, t0, t1))
     assert sum(move.bytes for move in plan.moves) == 3020 * MIB
+
+
+def test_a_partition_that_drops_a_replica_keeps_the_one_that_saves_another_a_copy() -> None:
+    """Broker 4 keeps t2-1, so that t2-0 stays on broker 5: it was copied to broker 4."""
+    t0 = topic_of("t0", [((1,), 300 * MIB), ((4,), 1000 * MIB)])
+    sizes = {(1, 6, 3): 5000, (2, 1, 3): 50, (4, 6, 3): 1, (3, 6, 5): 100}
+    sizes |= {(5, 4, 3): 1000, (1, 2, 5): 100}
+    t1 = topic_of("t1", [(held, mib * MIB) for held, mib in sizes.items()])
+    t2 = topic_of("t2", [((5, 1), 50 * MIB), ((5, 4), 5000 * MIB)])
+    goals = tuple(replace(goal, count=None, percent=5.0) for goal in COUNTS)
+    pool = pool_spec("p", *range(1, 7), drain=frozenset({2}), goals=goals)
+    specs = topic_spec("t0"), topic_spec("t1"), topic_spec("t2", replication_factor=1)
+    brokers = {1: "r1", 2: "r2", 3: "r0", 4: "r1", 5: "r2", 6: None}
+    plan = planner.make_plan(builders.desired(pool, *specs), builders.cluster(brokers, t0, t1, t2))
+    assert sum(proof.replica_moves for proof in plan.certificates) == 2

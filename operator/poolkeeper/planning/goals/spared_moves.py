@@ -27,7 +27,15 @@ from poolkeeper.planning.goals.local_search import Bounded, binds
 from poolkeeper.planning.goals.replica_swaps import REPLICA_MIB
 from poolkeeper.planning.goals.topic_counts import TopicCounts
 from poolkeeper.planning.placement.replica_classes import bounds_of
-from poolkeeper.planning.problem.arrays import MIB, NONE, Bools, Ints, any_slot, take_rows
+from poolkeeper.planning.problem.arrays import (
+    MIB,
+    NONE,
+    Bools,
+    Ints,
+    any_slot,
+    count_slots,
+    take_rows,
+)
 from poolkeeper.planning.problem.grouping import ordered_by
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
@@ -127,6 +135,7 @@ class _Sparing:
         self.topic, self.spread = problem.topic[order], opened.spread_of[order]
         self.added, self.stays = take_rows(marks.added, order), take_rows(marks.stays, order)
         self.may_return = marks.may_return[order]
+        self.drops = count_slots(self.found >= 0) > count_slots(self.lists >= 0)
         self.cost = int((self.added * self.price[:, None]).sum())
         # What was aimed at last has the narrowest bands: most steps fail by these.
         self.guards = list(reversed(guards))
@@ -205,7 +214,8 @@ class _Sparing:
     def _exchange(self, row: int, source: int, home: int) -> tuple[int, int, int] | None:
         """A replica that may come from the home for the row's: its cost, its row and its slot.
 
-        It is the cheapest of those that the plan has moved there, else of the first that fit.
+        It is the cheapest of those that the plan has moved there and of those that cost nothing
+        where the row's is, else of the first that fit.
         """
         rows, slots = self._held_by(home)
         if self.topics is not None:
@@ -214,7 +224,7 @@ class _Sparing:
             topics[self.topic[row]] = True  # what goes and what comes is of one topic
             at = topics[self.topic[rows]].nonzero()[0]
             rows, slots = rows[at], slots[at]
-        came = self.added[rows, slots].nonzero()[0]
+        came = (self.added[rows, slots] | self._may_be_at(rows, source)).nonzero()[0]
         found = self._cheapest(row, source, home, rows[came], slots[came]) if len(came) else None
         begin, end = rows.searchsorted(self._rows_between(row, source, home)).tolist()
         count = _COMPARED
@@ -222,6 +232,14 @@ class _Sparing:
             part = slice(begin, min(begin + count, end))
             found = self._cheapest(row, source, home, rows[part], slots[part])
             begin, count = begin + count, 4 * count
+        return found
+
+    def _may_be_at(self, rows: Ints, broker: int) -> Bools:
+        """By row, whether its partition was found there and dropped that replica."""
+        found = self.drops[rows]
+        if found.any():
+            at = found.nonzero()[0]
+            found[at] = any_slot(take_rows(self.found, rows[at]) == broker)
         return found
 
     def _rows_between(self, row: int, source: int, home: int) -> tuple[int, int]:

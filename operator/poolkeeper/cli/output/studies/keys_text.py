@@ -59,13 +59,10 @@ def _consequences(growth: PartitionGrowth, counts: KeyCounts | None) -> Iterator
         "Their older records stay where they are: a consumer may read a newer record of a key"
         " before an older one, until it has read the old partitions to where they were."
     )
-    stale = (
-        ""
-        if counts is None or counts.keys_moved is None
-        else f" of {count(counts.keys_moved, 'key')}"
-    )
+    moved = None if counts is None else counts.keys_moved
+    stale = count(moved, "key") if moved else "each such key"  # of the file perhaps none moves
     kept = (
-        f"the last value{stale or ' of each such key'} stays in its old partition for good,"
+        f"the last value of {stale} stays in its old partition for good,"
         " beside the newer one in another: whoever reads the topic into a table finds both"
     )
     if growth.compacted:

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import fields
 
+from poolkeeper.errors import InvalidInput
 from poolkeeper.model import snapshots
 from poolkeeper.model.snapshots import snapshot_fields
 from poolkeeper.planning.proposals import plan_reading
@@ -43,6 +44,26 @@ def test_every_key_is_told(title: str, kind: type) -> None:
     read = set(keys(kind))
     assert len(read) > 20
     assert read - set(re.findall(r"`([A-Za-z]+)`", section(title))) == set()
+
+
+def test_what_a_snapshot_needs_is_told() -> None:
+    body = {"version": 1, "cluster": {"name": "main"}}
+    (told,) = re.findall(r"^Required are (.*?)\. ", section("Snapshot"), re.DOTALL | re.MULTILINE)
+    assert re.findall(r"`([^`]+)`", told) == [
+        *("version", "cluster.name", "brokers[].id", "topics[].name"),
+        *("partitions[].partition", "partitions[].replicas", "reassignment[]"),
+    ]
+    topic = {"name": "t", "partitions": [{"partition": 0, "replicas": [1]}]}
+    snapshots.from_json({**body, "brokers": [{"id": 1}], "topics": [topic]})
+    with pytest.raises(InvalidInput) as refused:
+        snapshots.from_json(
+            {"cluster": {}, "brokers": [{}], "topics": [{"partitions": [{}]}], "reassignment": [{}]}
+        )
+    assert {problem.field for problem in refused.value.problems} == {
+        *("version", "cluster.name", "brokers[0].id", "topics[0].name"),
+        *("topics[0].partitions[0].partition", "topics[0].partitions[0].replicas"),
+        *("reassignment[0].topic", "reassignment[0].partition", "reassignment[0].replicas"),
+    }
 
 
 def test_the_example_is_a_snapshot() -> None:

@@ -67,7 +67,24 @@ HIDDEN = {
 """Commands that only pods run; not in the list of commands."""
 
 
-class LazyGroup(click.Group):
+class CommandGroup(click.Group):
+    """A group whose commands may fail in any way, and none is taken for another.
+
+    Click ends without a word for a broken pipe, whichever that is, and calls the end of any data an
+    interrupt.
+    """
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Invoke the command; a fault of it is raised with its cause."""
+        try:
+            return super().invoke(ctx)
+        except StreamError:
+            raise
+        except (BrokenPipeError, EOFError) as error:
+            raise RuntimeError(f"{ctx.command_path} let an error pass: {error!r}") from error
+
+
+class LazyGroup(CommandGroup):
     """A click group that imports a command's module only when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -11,6 +11,7 @@ NAME = "kubectl poolkeeper"
 
 
 @click.group(
+    cls=cli.CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
     Examples:

@@ -5,7 +5,11 @@ import os
 import subprocess
 import sys
 
+import click
 import pytest
+
+from poolkeeper.cli import main
+from poolkeeper.cli.kubectl.main import root as plugin
 
 FILLS = """
 import sys
@@ -38,3 +42,20 @@ def test_another_file_that_is_full_is_not_told_as_standard_output(unbuffered: st
     assert (ran.returncode, ran.stdout) == (1, "first\n")
     last = ran.stderr.splitlines()[-1]
     assert last == f"OSError: [Errno {errno.ENOSPC}] {os.strerror(errno.ENOSPC)}"
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(errno.EPIPE, "Broken pipe"), EOFError()])
+def test_a_pipe_or_an_end_of_others_is_no_silent_end_and_no_interrupt(error: Exception) -> None:
+    @click.command()
+    def failing() -> None:
+        raise error
+
+    group = main.CommandGroup("group", {"failing": failing})
+    with pytest.raises(RuntimeError, match="group let an error pass") as raised:
+        main.main(["failing"], group, "group")
+    assert raised.value.__cause__ is error
+
+
+def test_all_commands_are_in_such_a_group() -> None:
+    assert isinstance(main.root, main.CommandGroup)
+    assert isinstance(plugin, main.CommandGroup)

@@ -24,7 +24,8 @@ class TransferRate:
     steps: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=120))
     """The times (seconds) at which the bytes grew, and the bytes since."""
     expected_since_s: float = 0.0
-    """Since when bytes are expected that have not come: a stage is in flight."""
+    """Since when nothing has come, no byte and no empty replica, while a stage is in flight."""
+    moves_done: int = 0
 
     def with_rate(self, outcome: Outcome, now_s: float) -> Outcome:
         """Return the outcome with transfer rate and time left filled in."""
@@ -51,7 +52,8 @@ class TransferRate:
             grown = True
         if grown:
             steps.append((now_s, done))
-        if grown or not progress.moves_in_flight:
+        arrived, self.moves_done = progress.moves_done != self.moves_done, progress.moves_done
+        if grown or arrived or not progress.moves_in_flight:
             self.expected_since_s = now_s
         while len(steps) > 2 and now_s - steps[0][0] > RATE_OVER_S:
             steps.popleft()

@@ -61,6 +61,18 @@ def test_what_was_given_up_takes_no_time(given_up, left_s):
     assert found.seconds_left == left_s
 
 
+def test_empty_replicas_that_arrive_are_no_standstill():
+    rate = TransferRate()
+    for now_s in range(0, 120, 10):
+        done = replace(MOVING, moves_done=now_s // 10, moves_total=20)
+        found = rate.measure(done, now_s)
+        assert found is not None
+        assert found.still_s is None
+    found = rate.measure(done, 110 + STILL_S)
+    assert found is not None
+    assert found.still_s == STILL_S
+
+
 def test_between_stages_nothing_is_expected_to_move():
     assert seen((0, 0), (100, 0), in_flight=0).still_s is None
 

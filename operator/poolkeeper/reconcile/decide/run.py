@@ -49,7 +49,6 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     waits_for_copies,
     waits_for_nodes,
 )
-from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
 from poolkeeper.planning.run_state.reassignments.stalls import (
     ATTEMPTS_MAX,
     FAILED_OVER,
@@ -320,8 +319,8 @@ def _while_electing(at: RunSituation) -> RunDecision:
         return DoNothing((Wait(WaitReason.ELECTION_IN_PROGRESS),))
     wanted = led_partitions(at.plan)
     due = sorted(set(step_progress.due_elections(wanted, at.view.cluster)))
-    rounds = 2 + len(set(wanted)) // ELECTION_PARTITIONS_MAX
+    rounds = 1 + len([*step_progress.election_requests(set(wanted))])
     if not due or ignored or at.run.attempts >= rounds:
         kept = (Action(ActionKind.LEADERS_KEPT, count=len(due)),) if due else ()
         return EnterPhase(Phase.RESTORING, found=kept)
-    return Elect(tuple(due[:ELECTION_PARTITIONS_MAX]), len(due))
+    return Elect(next(step_progress.election_requests(due)), len(due))

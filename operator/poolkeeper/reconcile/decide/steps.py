@@ -10,6 +10,7 @@ Each step is one transaction. Whether it took effect is read from the cluster in
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
@@ -31,7 +32,7 @@ from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topology import Cluster, Topic, TopicPartition
 from poolkeeper.planning.problem.topic_rights import namespace_of
 from poolkeeper.planning.run_state.progress import step_progress
-from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX, StepState
+from poolkeeper.planning.run_state.progress.step_progress import StepState
 from poolkeeper.reconcile.observe.observation import Observation
 
 ELECTION_PATIENCE_MS = 60_000
@@ -137,8 +138,8 @@ def _is_due(
     due = [
         p for p in step_progress.due_elections(step.partitions, cluster) if p not in already_elected
     ]
-    if due:
-        yield replace(step, partitions=tuple(sorted(due)[:ELECTION_PARTITIONS_MAX]))
+    for request in islice(step_progress.election_requests(sorted(due)), 1):
+        yield replace(step, partitions=request)
 
 
 def action_of(step: Step) -> Action:

@@ -8,7 +8,7 @@ Kafka's controller may overwrite an addition of partitions from its memory; the 
 again and is repeated.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 from poolkeeper.frozen import frozen
@@ -31,6 +31,9 @@ from poolkeeper.planning.run_state.progress.move_progress import MoveState, clas
 
 ELECTION_PARTITIONS_MAX = 1000
 """Partitions of one request of a preferred leader election."""
+ELECTION_BYTES_MAX = 40 * 1024
+"""Of their names in it: with long ones, so many would be above what ZooKeeper takes at once."""
+_ELECTION_ENTRY_BYTES = len('{"topic":"","partition":},')
 
 
 class StepState(StrEnum):
@@ -184,6 +187,25 @@ def _deletion(step: DeleteTopic, topic: Topic | None, cluster: Cluster) -> StepP
     if topic.is_another(step.topic_id):
         return _stale(Drift(DriftReason.TOPIC_RECREATED, step.topic))
     return TO_DO
+
+
+def election_requests(
+    partitions: Iterable[tuple[str, int]],
+) -> Iterator[tuple[TopicPartition, ...]]:
+    """Yield the partitions of one request of an election after the other, in their order."""
+    request: list[TopicPartition] = []
+    size = 0
+    for topic, number in partitions:
+        more = _ELECTION_ENTRY_BYTES + len(topic) + len(str(number))
+        if request and (
+            len(request) == ELECTION_PARTITIONS_MAX or size + more > ELECTION_BYTES_MAX
+        ):
+            yield tuple(request)
+            request, size = [], 0
+        request.append(TopicPartition(topic, number))
+        size += more
+    if request:
+        yield tuple(request)
 
 
 def due_elections(

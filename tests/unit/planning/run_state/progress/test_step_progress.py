@@ -31,6 +31,7 @@ from poolkeeper.planning.run_state.progress.step_progress import (
     StepProgress,
     StepState,
 )
+from poolkeeper.zk.codecs.kafka_nodes import PreferredElectionNode
 
 R, D = WaitReason, DriftReason
 T0 = (TopicPartition("t", 0),)
@@ -149,6 +150,18 @@ DELETE = DeleteTopic("t", "id-1")
 )
 def test_a_steps_state_is_read_from_the_cluster(step, seen, expected):
     assert step_progress.progress_of(step, seen) == expected
+
+
+@pytest.mark.parametrize(
+    ("name_length", "requests"),
+    [pytest.param(5, 2, id="short-names"), pytest.param(249, 11, id="long-names")],
+)
+def test_a_request_of_elections_is_short_enough_for_zookeeper(name_length, requests):
+    partitions = [("t" * name_length, number) for number in range(1500)]
+    found = [*step_progress.election_requests(partitions)]
+    assert len(found) == requests
+    assert [each for request in found for each in request] == partitions
+    assert all(len(PreferredElectionNode.encode(request)) < 41 * 1024 for request in found)
 
 
 def test_due_elections_leave_out_partitions_on_the_move_and_dead_preferred_replicas():

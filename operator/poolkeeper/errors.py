@@ -6,6 +6,7 @@ PoolkeeperError
 │   ├── StalePlan       … because the cluster or the manifests moved on since the plan was made
 │   ├── HolderActive    … because another executor works on the cluster
 │   ├── TooLarge        … because ZooKeeper takes no transaction of that size
+│   │   └── GrowingNodeTooLarge … or none that the controller would write
 │   ├── DamagedNode     … because a node of ours, which it needs, cannot be read
 │   └── OtherCluster    … because the cluster at that address is not the one that is declared
 ├── Stale           us, at once: a versioned write lost against another one; observe again
@@ -168,6 +169,14 @@ class TooLarge(Refused):
     def __init__(self, message: str, bytes_: int = 0, bytes_max: int = 0) -> None:
         self.bytes, self.bytes_max = bytes_, bytes_max
         super().__init__(message)
+
+
+class GrowingNodeTooLarge(TooLarge):
+    """A topic's node would grow to `bytes` from `bytes_before`, and the servers do not take it."""
+
+    def __init__(self, message: str, bytes_: int, bytes_before: int) -> None:
+        super().__init__(message, bytes_)
+        self.bytes_before = bytes_before
 
 
 class DamagedNode(Refused):

@@ -140,3 +140,22 @@ def test_a_topic_whose_throttle_is_too_large_stays_and_all_others_move() -> None
 
 def unwritable_of(outcome: Outcome) -> list[Wait]:
     return [w for w in outcome.waits if w.reason is WaitReason.THROTTLES_UNWRITABLE]
+
+
+def test_no_topic_moves_whose_node_the_controller_could_not_write() -> None:
+    """A controller writes it over and over, and does nothing else: no leader is elected."""
+    cluster = simulated("other")
+    cluster.create_topic("wide", *([1, 2] for _ in range(1000)))
+    cluster.server.request_bytes_max = 12_800  # the node has 11,960
+    pool = pool_spec("p", 3, 4, cluster="c")
+    topics = (spec("other"), spec("wide", 1000))
+    execution = Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=1000)
+    wanted = builders.desired(pool, *topics, name="c", execution=execution)
+
+    def is_told(outcome: Outcome) -> bool:
+        return any(w.reason is WaitReason.TOPIC_NODE_TOO_LARGE for w in outcome.waits)
+
+    executor = Executor(cluster, wanted, at_rest=is_told)
+    executor.finish(passes_max=300)
+    assert {*cluster.replicas("other")["0"]} == {3, 4}
+    assert {*map(frozenset, cluster.replicas("wide").values())} == {frozenset({1, 2})}

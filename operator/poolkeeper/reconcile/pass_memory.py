@@ -38,6 +38,7 @@ from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
 from poolkeeper.planning.run_state.reassignments.requests import SeenStall
 from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
+from poolkeeper.planning.staging.limits import ServerLimits
 from poolkeeper.reconcile.answer_cache import AnswerCache
 
 if TYPE_CHECKING:  # the clients of brokers take longest to import, and plans of files need none
@@ -148,8 +149,7 @@ class PassMemory:
     looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
     """The last sizes of logs that the adaptive throttle goes by."""
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
-    transaction_bytes: int | None = None
-    """The most that is written for a stage at once; None: the servers have refused nothing."""
+    server_limits: ServerLimits = field(default_factory=ServerLimits)
     unwritten: dict[str, Action] = field(default_factory=dict)
     """By topic, what is told in the end of its steps of a person's plan that cannot be written."""
     unwritable: dict[str | int, UnreadableConfig] = field(default_factory=dict)

@@ -134,7 +134,8 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.TOO_FEW_IN_SYNC: _few_in_sync,
     _R.TOPIC_NODE_TOO_LARGE: lambda wait: (
-        f"{few_of(wait.partitions)}: the znode of topic {wait.topic} is too large for any move"
+        f"{few_of(wait.partitions)}: the znode of topic {wait.topic} is too large for any move:"
+        " raise jute.maxbuffer of the ZooKeeper servers to several times its size"
     ),
     _R.LAW_WORSENED: _worsened,
     _R.NO_ROOM_ON_DISKS: _room,

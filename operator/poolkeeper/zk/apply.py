@@ -21,16 +21,25 @@ are the milliseconds between the two: there a topic made again can be reassigned
 or get its config, or be deleted if no partition of the one before ever had such a change.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from poolkeeper.errors import Forbidden, RefusalReason, Refused, Stale, WhyUnwritten
+from poolkeeper.errors import (
+    Forbidden,
+    GrowingNodeTooLarge,
+    RefusalReason,
+    Refused,
+    Stale,
+    WhyUnwritten,
+)
 from poolkeeper.model.execution.records import RequestRecord, TopicRecord
 from poolkeeper.model.execution.runs import Run
 from poolkeeper.model.plans import AddPartitions, CreateTopic, DeleteTopic, Plan, SetConfig
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.model.topology import Cluster, ReassignmentEntry, TopicPartition
 from poolkeeper.planning.run_state.progress.step_progress import ELECTION_PARTITIONS_MAX
+from poolkeeper.planning.staging.limits import node_bytes
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import UNREADABLE, Node
 from poolkeeper.zk.client.operations import Check, Create, Delete, Operation, SetData
@@ -177,6 +186,7 @@ def request(journal: Journal, before: Run, after: Run, plan: Plan, cluster: Clus
     """
     requested = after.requested(plan)
     _refuse_traps(requested, cluster)
+    _require_room_in_nodes(journal, requested, cluster)
     create = Create(znodes.REASSIGNMENT, ReassignmentNode.encode(requested))
     _record(journal, after, plan)
     return journal.rewrite(before, after, *_unchanged(journal, requested, cluster), create)
@@ -276,6 +286,26 @@ def _refuse_traps(requested: Sequence[ReassignmentEntry], cluster: Cluster) -> N
             raise Refused(
                 f"the request was not written: {name} would gain {dead}, not live",
                 reason=RefusalReason.UNSAFE_REQUEST,
+            )
+
+
+def _require_room_in_nodes(
+    journal: Journal, requested: Sequence[ReassignmentEntry], cluster: Cluster
+) -> None:
+    """Raise `GrowingNodeTooLarge` if the servers take no node of a topic while it moves.
+
+    The controller writes the lists of what moves into it, over and over where ZooKeeper hangs up,
+    and nothing else is done in the cluster any more.
+    """
+    for name, moving in Counter(entry.topic for entry in requested).items():
+        before, growth = node_bytes(cluster.topics[name])
+        size = before + moving * growth
+        if not journal.session.takes(size):
+            raise GrowingNodeTooLarge(
+                f"the node of topic {name} may have {size} bytes while {moving} of its partitions"
+                " move, and the ZooKeeper servers do not take it: raise their jute.maxbuffer",
+                size,
+                before,
             )
 
 

@@ -64,15 +64,32 @@ class Bounds:
 
 
 DEFAULT_BOUNDS = Bounds()
+FORGET_MS = 600_000
 
 
-def bounds_of_servers(transaction_bytes: int | None) -> Bounds:
-    """Return the bounds where the servers take transactions of so many bytes; None: of any."""
-    if transaction_bytes is None:
-        return DEFAULT_BOUNDS
-    most = min(transaction_bytes, DEFAULT_BOUNDS.transaction_bytes)
-    request = most * DEFAULT_BOUNDS.request_bytes // DEFAULT_BOUNDS.transaction_bytes
-    return replace(DEFAULT_BOUNDS, request_bytes=request, transaction_bytes=most, record_bytes=most)
+@frozen
+class ServerLimits:
+    """What the servers were found to take, at `learned_ms`: of our transactions, of topic nodes.
+
+    It is forgotten after a while: servers are restarted with another limit.
+    """
+
+    transaction_bytes: int = DEFAULT_BOUNDS.transaction_bytes
+    topic_node_bytes: int = DEFAULT_BOUNDS.topic_node_bytes
+    learned_ms: int = 0
+
+    def bounds(self, now_ms: int) -> Bounds:
+        """Return the bounds of a stage."""
+        if now_ms - self.learned_ms > FORGET_MS:
+            return DEFAULT_BOUNDS
+        most = min(self.transaction_bytes, DEFAULT_BOUNDS.transaction_bytes)
+        return replace(
+            DEFAULT_BOUNDS,
+            request_bytes=most * DEFAULT_BOUNDS.request_bytes // DEFAULT_BOUNDS.transaction_bytes,
+            transaction_bytes=most,
+            record_bytes=most,
+            topic_node_bytes=min(self.topic_node_bytes, DEFAULT_BOUNDS.topic_node_bytes),
+        )
 
 
 class Entry(NamedTuple):
@@ -120,16 +137,23 @@ class TopicCaps:
         return found
 
     def _cap(self, topic: Topic) -> int:
-        """The cap by an upper estimate of the node, as if all lists were as long as the longest."""
         if not topic.partitions:
             return 0
-        number, replicas = last_of(topic.partitions)
-        ids = max(len(str(broker)) for broker in replicas or (0,)) + 1
-        line = len(str(number)) + 6 + longest_of(topic.partitions) * ids
-        node = 120 + line * len(topic.partitions)
+        node, growth = node_bytes(topic)
         bounds = self._bounds
         by_writes = max(bounds.topic_partitions_min, bounds.topic_write_bytes // (2 * node))
-        return min(by_writes, max(0, bounds.topic_node_bytes - node) // (4 * line))
+        return min(by_writes, max(0, bounds.topic_node_bytes - node) // growth)
+
+
+def node_bytes(topic: Topic) -> tuple[int, int]:
+    """Return the bytes of a topic's node, and by how many it grows for a partition that moves.
+
+    Both are upper estimates, as if all lists were as long as the longest.
+    """
+    number, replicas = last_of(topic.partitions)
+    ids = max(len(str(broker)) for broker in replicas or (0,)) + 1
+    line = len(str(number)) + 6 + longest_of(topic.partitions) * ids
+    return 120 + line * len(topic.partitions), 4 * line
 
 
 def bytes_at_most(topic: str, replicas: int) -> int:

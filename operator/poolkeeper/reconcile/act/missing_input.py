@@ -6,7 +6,6 @@ Whose throttles are in force is found out by writing those of the run: nothing e
 from dataclasses import replace
 
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.planning.staging.limits import bounds_of_servers
 from poolkeeper.reconcile import rate_signals
 from poolkeeper.reconcile.act import keep_throttles, record_absences
 from poolkeeper.reconcile.context import PassContext
@@ -65,7 +64,7 @@ def complete_view(
                     at.desired,
                     records=records,
                     gone=view.gone,
-                    bounds=bounds_of_servers(context.memory.transaction_bytes),
+                    bounds=context.memory.server_limits.bounds(context.now_ms()),
                 )
             return replace(
                 view,

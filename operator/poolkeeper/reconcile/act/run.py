@@ -5,7 +5,7 @@ Each function carries out one decision and returns what the pass did.
 
 from dataclasses import replace
 
-from poolkeeper.errors import TooLarge
+from poolkeeper.errors import GrowingNodeTooLarge, TooLarge
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
@@ -20,6 +20,7 @@ from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.move_progress import OPEN_STATES, classify
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
+from poolkeeper.planning.staging.limits import ServerLimits
 from poolkeeper.reconcile.act import (
     keep_throttles,
     log_dir_requests,
@@ -183,10 +184,10 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
     try:
         after = context.access.request_stage(run, after, at.plan, at.view.cluster)
     except TooLarge as large:
-        if len(entries) == 1:
+        if len(entries) == 1 and not isinstance(large, GrowingNodeTooLarge):
             raise
-        # The servers' limit was lowered. The next pass looks for a stage of half the size.
-        context.memory.transaction_bytes = large.bytes // 2
+        # The servers' limit was lowered. The next pass looks for a smaller stage.
+        context.memory.server_limits = _narrowed(context, large)
         return progress_outcome(context, run, at.plan, *decision.found)
     context.memory.moves_in_flight = len(entries)
     context.memory.begun = set()
@@ -200,6 +201,14 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
         ActionKind.STAGE_REQUESTED, stage=after.stage, count=len(entries), attempt=again
     )
     return progress_outcome(context, after, at.plan, *decision.found, requested)
+
+
+def _narrowed(context: PassContext, large: TooLarge) -> ServerLimits:
+    """Return the limits of a stage by half as large as one that the servers do not take."""
+    limits = replace(context.memory.server_limits, learned_ms=context.now_ms())
+    if isinstance(large, GrowingNodeTooLarge):
+        return replace(limits, topic_node_bytes=(large.bytes_before + large.bytes) // 2)
+    return replace(limits, transaction_bytes=large.bytes // 2)
 
 
 def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Outcome:

@@ -68,7 +68,8 @@ class Session:
         self._acls = transactions.Acls(self._client, deadline_s)
         self._watches = Watches(self._client, deadline_s)
         self._bound = multiread.RequestBound()
-        self._size_limit = SizeLimit(self._client.exists_async, deadline_s)
+        exists = self._client.exists_async
+        self._size_limit = SizeLimit(exists, lambda: connection.count, deadline_s)
         connection.on_lost(self._watches.wake)
 
     @classmethod
@@ -222,8 +223,8 @@ class Session:
         """
         operations.require_bounds(transaction)
         self._require_alive()
-        size = self._request_bytes(transaction)
-        self._size_limit.require(size, _written(transaction), self._connection.count)
+        if self._size_limit.is_known_to_exceed(size := self._request_bytes(transaction)):
+            raise too_large(size, _written(transaction))
         self.writes += 1
         try:
             acls = self._acls.of_new(transaction)
@@ -255,6 +256,12 @@ class Session:
             raise Unavailable(f"outcome unknown: {why}") from failed
         return transactions.created_paths(transaction, answers)
 
+    def takes(self, size: int) -> bool:
+        """Ask whether the servers take a write of so many bytes, of whomever."""
+        self._require_alive()
+        with failures.translate_errors(f"asking whether a write may have {size} bytes"):
+            return self._size_limit.is_taken(size)
+
     def wait(self, paths: Sequence[str], deadline_s: float, wake: Event | None = None) -> bool:
         """Block until one of the paths, or its set of children, changes; false if none did.
 
@@ -271,7 +278,7 @@ class Session:
         """Raise `TooLarge` if it was its size that cost a transaction the connection."""
         size = self._request_bytes(transaction)
         if isinstance(failed, ConnectionLoss) and self._size_limit.is_exceeded(size):
-            self._size_limit.note_lost(size, self._connection.count)
+            self._size_limit.note_lost(size)
             raise too_large(size, _written(transaction)) from failed
 
     def _request_bytes(self, transaction: Sequence[Operation]) -> int:

@@ -25,18 +25,45 @@ TRIES = 2
 
 
 class SizeLimit:
-    """What a session knows of it. `exists` asks for a path, and returns kazoo's result."""
+    """What a session knows of it.
 
-    def __init__(self, exists: Callable[[str], Any], deadline_s: float) -> None:
+    `exists` asks for a path, and returns kazoo's result; `count` counts the connections.
+    """
+
+    def __init__(
+        self, exists: Callable[[str], Any], count: Callable[[], int], deadline_s: float
+    ) -> None:
         self._exists = exists
+        self._count = count
         self._deadline_s = deadline_s
         self._lost_bytes = 0
+        self._taken_bytes = 0
         self._connection = 0
 
-    def require(self, size: int, written: str, connection: int) -> None:
-        """Raise `TooLarge` if one of so many bytes would cost this connection, as is known."""
-        if self._connection == connection and 0 < self._lost_bytes <= size:
-            raise too_large(size, written)
+    def is_known_to_exceed(self, size: int) -> bool:
+        """Whether one of so many bytes would cost this connection, as is known."""
+        return self._connection == self._count() and 0 < self._lost_bytes <= size
+
+    def is_taken(self, size: int) -> bool:
+        """Ask the servers whether they take one of so many bytes, unless it is known.
+
+        Raises kazoo's errors; a connection that is lost once may be so for another reason.
+        """
+        if self.is_known_to_exceed(size):
+            return False
+        known = self._taken_bytes if self._connection == self._count() else 0
+        if size <= max(known, LARGE_BYTES):
+            return True
+        try:
+            failures.answer(self._exists("/" + "x" * size), self._deadline_s)
+        except ConnectionLoss:
+            if self.is_exceeded(size):
+                self.note_lost(size)
+                return False
+            raise
+        self._begin_anew_if_reconnected()
+        self._taken_bytes = size
+        return True
 
     def is_exceeded(self, size: int) -> bool:
         """Whether a connection that was just lost was lost for a request of so many bytes."""
@@ -56,10 +83,15 @@ class SizeLimit:
             return False
         return True
 
-    def note_lost(self, size: int, connection: int) -> None:
+    def note_lost(self, size: int) -> None:
         """Remember that one of so many bytes is too large, as long as the connection lasts."""
-        if self._connection != connection or size < self._lost_bytes:
-            self._lost_bytes, self._connection = size, connection
+        self._begin_anew_if_reconnected()
+        if not self._lost_bytes or size < self._lost_bytes:
+            self._lost_bytes = size
+
+    def _begin_anew_if_reconnected(self) -> None:
+        if self._connection != self._count():
+            self._connection, self._lost_bytes, self._taken_bytes = self._count(), 0, 0
 
     def _answer(self, path: str) -> None:
         failures.repeat(lambda: self._exists(path), self._deadline_s)

@@ -382,6 +382,24 @@ def test_a_node_that_may_not_be_written_keeps_no_other_from_being_mended(
     assert tree.read(denied) != damaged[denied]
 
 
+def test_a_node_that_is_too_large_for_the_servers_keeps_no_other_from_being_mended(
+    repair: Repair,
+) -> None:
+    large = NUMBERS.replace(b"1000", b'1000,"of.others":"' + b"x" * 20_000 + b'"')
+    nodes = {"/config/topics/t": large, "/config/topics/u": NUMBERS}
+    tree = OurTree.plant({**OURS, **nodes})
+    tree.client.server.request_bytes_max = 16 * 1024
+    said = repair(tree, "--yes")
+    assert said.code == 4
+    assert "/config/topics/t is not mended: the ZooKeeper servers take no" in " ".join(
+        said.out.split()
+    )
+    assert tree.read("/config/topics/t") == large
+    assert json.loads(tree.read("/config/topics/u") or b"")["config"] == our_tree.KEPT
+    tree.client.server.request_bytes_max = 64 * 1024
+    assert repair(tree, "--yes").code == 0
+
+
 def test_what_may_be_mended_is_told_where_no_controller_may_be_elected(repair: Repair) -> None:
     cluster = cluster_of("3.9.2")
     poison_with_texts(cluster)

@@ -21,7 +21,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import printing
 from poolkeeper.controller.loops.audit_notes import note_commits
-from poolkeeper.errors import Forbidden, HolderActive, Refused, Unavailable
+from poolkeeper.errors import Forbidden, HolderActive, Refused, TooLarge, Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.planning.run_state.gates import gates
@@ -226,6 +226,8 @@ def _mend_each(
         try:
             if mend.carry_out(journal, finding):
                 done.append(finding)
+        except TooLarge as why:
+            forbidden[finding.path] = f"{finding.path} is not mended: {why}, and repair again"
         except Forbidden as why:
             forbidden[finding.path] = f"{finding.path} is not mended: {_to_allow(why)}"
     return done, forbidden

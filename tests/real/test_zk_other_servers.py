@@ -127,7 +127,11 @@ def test_what_is_too_large_for_a_server_is_told_and_costs_no_other_write(
         assert [session.exists(f"/{n}") for n in range(10)] == [n != 5 for n in range(10)]
         connection, _ = session.moment
         assert isinstance(journal.commit_each(writes[5:6])[0], TooLarge)
+        assert not session.takes(30_000)
+        assert session.takes(15_000)
         assert session.moment[0] == connection
+        assert not session.takes(16_500)
+        assert session.takes(15_000)
 
 
 @pytest.mark.parametrize("secret", [SECRET, "wönder-7"])

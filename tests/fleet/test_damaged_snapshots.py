@@ -114,6 +114,10 @@ WRONG: dict[str, tuple[Change, str]] = {
     "a replica that is null": (column("replicas", [1, None], [1], [1], [1]), "lists with nulls"),
     "a replica below zero": (column("replicas", [-1], [1], [1], [1]), "replicas: has values"),
     "an isr below zero": (column("isr", [1], None, [-5], [1]), "isr: has values"),
+    "replicas that are true": (
+        column("replicas", [True], [True], [True], [True], kind=pa.list_(pa.bool_())),
+        "column replicas is list<.*bool>",
+    ),
     "adding that is null": (column("adding", None, [], [], []), "adding has nulls"),
     "bytes below zero": (column("bytes", -1, None, 1, 1), "bytes: has values"),
     "bytes of 60 bits": (column("bytes", 1 << 60, None, 1, 1), "bytes: has values"),

@@ -237,6 +237,8 @@ def _may_hold(found: pa.DataType, wanted: pa.DataType) -> bool:
     Arrow takes more than that: true for 1, a time of the day for one since 1970, 5.0 for the text
     "5.0". Floats of 32 bits hold moments to two minutes.
     """
+    if pa.types.is_list(wanted):
+        return not _is_list(found) or _may_hold(found.value_type, wanted.value_type)
     if pa.types.is_timestamp(found):
         return bool(pa.types.is_int64(wanted))
     if pa.types.is_boolean(found) or pa.types.is_temporal(found):
@@ -245,6 +247,14 @@ def _may_hold(found: pa.DataType, wanted: pa.DataType) -> bool:
         is_exact = not pa.types.is_int64(wanted) or found.bit_width >= 64
         return is_exact and not pa.types.is_string(wanted)
     return True
+
+
+def _is_list(found: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(found)
+        or pa.types.is_large_list(found)
+        or pa.types.is_fixed_size_list(found)
+    )
 
 
 def _converted(

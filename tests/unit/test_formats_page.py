@@ -72,9 +72,19 @@ def test_the_example_is_a_snapshot() -> None:
     assert snapshots.to_json(cluster) == {**json.loads(example), "deleting": []}
 
 
-def test_what_only_the_command_writes_is_told() -> None:
-    """The keys that `plan --output json` adds to those of the file."""
-    source = (ROOT / "operator/poolkeeper/cli/commands/plans/plan_output.py").read_text()
-    added = set(re.findall(r'body\["(\w+)"\]', source))
-    assert len(added) > 5
+WRITERS = {
+    "plan_output.py": r'body\["(\w+)"\]',
+    "plans/groups_table.py": r'^ +"(\w+)":',
+    "plans/capacity_table.py": r'^ {8}"(\w+)":',
+    "plans/brokers_table.py": r'^ {12}"(\w+)":',
+}
+"""Where `plan --output json` adds to the keys of the file, and how they stand there."""
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_only_the_command_writes_is_told(writer: str) -> None:
+    room = "commands/plans" if "/" not in writer else "output"
+    source = (ROOT / "operator/poolkeeper/cli" / room / writer).read_text()
+    added = set(re.findall(WRITERS[writer], source, re.MULTILINE))
+    assert len(added) > 2
     assert added - set(re.findall(r"`([A-Za-z]+)`", section("Plan"))) == set()

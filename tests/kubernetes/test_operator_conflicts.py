@@ -247,6 +247,23 @@ def test_an_invalid_copy_of_a_cluster_keeps_it_waiting_for_nothing(scene):
     assert scene.condition("cluster")["reason"] == "InPlace"
 
 
+def test_a_deleted_cluster_that_others_keep_makes_way_for_the_one_in_its_place(scene):
+    old, keeper = scene.cluster(**APPLY), "example.com/keeper"
+    name = old["metadata"]["name"] = f"{scene.name}-old"
+    old["metadata"]["finalizers"] = [keeper]
+    pool = scene.pool("p", 3, 4)
+    pool["spec"]["clusterRef"]["name"] = name
+    scene.apply(old, pool, scene.topic("orders", "p", **ONE))
+    scene.says("topic", "orders")
+    scene.kubectl("delete", "kafkacluster", name, "--wait=false")
+    scene.apply(scene.cluster(**APPLY), scene.pool("q", 5, 6))
+    scene.patch("topic", "orders", poolRef={"name": f"{scene.name}-q"})
+    scene.says("topic", "orders", about=f"in pool {scene.name}-q")
+    assert scene.holders("orders") <= {5, 6}
+    without = '{"metadata":{"finalizers":null}}'
+    scene.kubectl("patch", "kafkacluster", name, "--type=merge", "-p", without)
+
+
 def test_two_addresses_of_one_kafka_cluster_are_told_of_the_second(scene):
     scene.apply(scene.cluster(**APPLY), scene.pool("p", 3, 4), scene.topic("orders", "p", **ONE))
     scene.says("topic", "orders")

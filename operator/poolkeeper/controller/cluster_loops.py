@@ -204,7 +204,7 @@ class ClusterLoops:
         if cluster_loop is None:
             if desired is not None and not any(other.name == name for other in self._ending):
                 self._start(name, assembly, desired)
-        elif desired is None and assembly.cluster is None:
+        elif desired is None and (assembly.cluster is None or assembly.replaced):
             self._leave(cluster_loop)
         elif cluster_loop.assembly != assembly:
             cluster_loop.leaving = False
@@ -273,11 +273,12 @@ def desired_of(assembly: Assembly) -> Desired | None:
     """Return the desired state that a cluster's loop works towards, or None if it gets no loop.
 
     While a KafkaCluster is being deleted its loop only ends the run. It gets a paused desired state
-    without pools and topics. The run no longer matches that state and therefore ends.
+    without pools and topics. The run no longer matches that state and therefore ends. Where another
+    KafkaCluster has taken its place, that one's loop takes the run over.
     """
     if assembly.desired is not None:
         return assembly.desired
     spec = assembly.cluster.spec if assembly.cluster is not None else None
-    if assembly.leaving and isinstance(spec, KafkaClusterSpec):
+    if assembly.leaving and not assembly.replaced and isinstance(spec, KafkaClusterSpec):
         return Desired(replace(spec, mode=Mode.PAUSED), seen_id=seen_id(assembly.cluster))
     return None

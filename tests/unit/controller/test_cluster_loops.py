@@ -47,6 +47,11 @@ DESIRED = Desired(SPEC, watched=WatchedNamespaces())
             Desired(PAUSED),
             id="nothing at all, so that a run ends, when the cluster is let go",
         ),
+        pytest.param(
+            Assembly("main", CLUSTER, None, "being deleted", leaving=True, replaced=True),
+            None,
+            id="nothing where another KafkaCluster has taken its place",
+        ),
         pytest.param(Assembly("main"), None, id="nothing without a KafkaCluster"),
     ],
 )

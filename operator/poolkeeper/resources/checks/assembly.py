@@ -15,6 +15,7 @@ come and go by themselves, and another rule holds: *an invalid resource moves no
 | a pool or the KafkaCluster is invalid | the whole cluster is on hold: it cannot be planned |
 | two KafkaClusters have one ensemble and chroot | both are on hold |
 | one of two such is invalid, and its Kafka cluster was never read for it | the other goes on |
+| one of two such is deleted, and only finalizers of others keep it | the other has its place |
 | a Topic changes to a pool of another KafkaCluster | as if it named no pool, while both are there |
 
 What a KafkaCluster leaves open of its tenants is filled in here, strictly: whoever takes over what
@@ -62,9 +63,10 @@ class Assembly:
     """All resources of one cluster.
 
     `desired` is None while nothing may be worked towards; `hold` is then the reason, as a sentence.
-    `leaving`: the KafkaCluster is being deleted, so its run is to be ended. `verdicts` are the
-    problems of single resources. `not_admitted`: the Topics of namespaces that their pool does not
-    admit. `objects` are all resources, those being deleted included.
+    `leaving`: the KafkaCluster is being deleted, so its run is to be ended. `replaced`: finalizers
+    of others keep it, and another KafkaCluster has its ensemble: that one takes over whatever runs.
+    `verdicts` are the problems of single resources. `not_admitted`: the Topics of namespaces that
+    their pool does not admit. `objects` are all resources, those being deleted included.
     `abandoned`: why resources may be missing that nobody deleted, as a sentence; our CRDs are, or
     were, being removed.
     """
@@ -74,6 +76,7 @@ class Assembly:
     desired: Desired | None = None
     hold: str = ""
     leaving: bool = False
+    replaced: bool = False
     abandoned: str = ""
     objects: Mapping[ObjectKey, CustomResource] = field(default_factory=dict)
     verdicts: Mapping[ObjectKey, Verdict] = field(default_factory=dict)
@@ -181,6 +184,7 @@ def _assembly(
         desired=None if hold else _desired(parts, verdicts, astray),
         hold=hold,
         leaving=leaving,
+        replaced=leaving and bool(twin) and _is_kept_by_others(parts),
         objects={each.key: each for each in everything},
         verdicts=verdicts,
         not_admitted=not_admitted(parts, namespaces),
@@ -255,10 +259,14 @@ def _is_renamed(
 
 
 def _twins(parts: Mapping[str, ClusterParts]) -> dict[str, str]:
-    """The KafkaClusters that share ensemble and chroot with another one, and its name."""
+    """The KafkaClusters that share ensemble and chroot with another one, and its name.
+
+    One that only finalizers of others keep has a twin, and is none.
+    """
     seen: dict[tuple[str, str], str] = {}
     twins: dict[str, str] = {}
-    for name, part in sorted(parts.items()):
+    living_first = sorted(parts.items(), key=lambda item: (_is_kept_by_others(item[1]), item[0]))
+    for name, part in living_first:
         spec = part.cluster.spec if part.cluster else None
         if not isinstance(spec, KafkaClusterSpec) or not _may_have_worked(part.cluster):
             continue
@@ -267,8 +275,13 @@ def _twins(parts: Mapping[str, ClusterParts]) -> dict[str, str]:
             other = seen.setdefault((server, chroot), name)
             if other != name:
                 twins.setdefault(name, other)
-                twins.setdefault(other, name)
+                if not _is_kept_by_others(part):
+                    twins.setdefault(other, name)
     return twins
+
+
+def _is_kept_by_others(parts: ClusterParts) -> bool:
+    return parts.cluster is not None and bool(parts.cluster.keepers)
 
 
 def _may_have_worked(cluster: CustomResource | None) -> bool:

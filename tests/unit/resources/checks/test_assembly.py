@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from poolkeeper.model.desired import Claim
+from poolkeeper.model.names import FINALIZER
 from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.checks.verdicts import Verdict
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -213,6 +214,27 @@ def test_an_invalid_cluster_holds_another_of_its_ensemble_only_where_it_was_read
     assert assemble([read, MAIN, FAST])["main"].hold == (
         "KafkaClusters main and again are of one ensemble and chroot"
     )
+
+
+@pytest.mark.parametrize(
+    ("finalizers", "is_replaced"),
+    [
+        pytest.param(("example.com/keep",), True, id="others-keep-it"),
+        pytest.param((FINALIZER, "example.com/keep"), False, id="its-run-has-to-end-before"),
+    ],
+)
+def test_a_deleted_cluster_that_others_keep_makes_way_for_another_of_its_ensemble(
+    finalizers: tuple[str, ...], is_replaced: bool
+) -> None:
+    going = replace(kafka_cluster("again", deleting=True), finalizers=finalizers)
+    moved = topic("orders", "far", status={"pool": "fast"})
+    old = pool("fast", 1, cluster="again")
+    found = assemble([going, MAIN, old, pool("far", 1), moved])
+    assert (found["main"].hold == "", found["again"].replaced) == (is_replaced, is_replaced)
+    assert found["again"].leaving
+    assert found["again"].hold == "KafkaCluster again is being deleted"
+    assert moved.key in found["main"].objects
+    assert not assemble([going, old])["again"].replaced
 
 
 def test_a_broker_in_two_pools_is_said_of_both() -> None:

@@ -277,13 +277,15 @@ def test_a_missing_snapshot_of_a_day_is_looked_for_in_its_folder(fleet: Path, ru
 def test_samples_in_no_cluster_s_folder_are_told(fleet: Path, run) -> None:
     """A slip in the URI would otherwise look like clusters without a history."""
     run("fleet", "run", *where(fleet), *DAY)
-    (fleet / "samples").mkdir()
+    hidden = fleet / "samples" / "_raw" / "cluster=east" / "a.parquet"
+    hidden.parent.mkdir(parents=True)
+    hidden.touch()
     for name in ("samples", "smaples"):
         code, _, err = run("fleet", "features", *where(fleet)[4:], *DAY, "--samples", fleet / name)
         assert code == 1
         assert err == (
             f"file://{fleet / name}: holds no samples (expected .parquet files below"
-            " cluster=NAME/)\n"
+            " cluster=NAME/; names that begin with . or _ are left out)\n"
         )
 
 

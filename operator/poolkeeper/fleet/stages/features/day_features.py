@@ -190,7 +190,7 @@ class DayFeatures:
             if not found:
                 raise Refused(
                     f"{self._samples}: holds no samples (expected .parquet files below"
-                    " cluster=NAME/)"
+                    " cluster=NAME/; names that begin with . or _ are left out)"
                 )
         return found, tuple(self._unread(found, others))
 

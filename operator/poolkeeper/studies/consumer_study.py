@@ -9,7 +9,8 @@ What is told of an event, from the group at rest before it to the group at rest 
                 gets partitions keeps its bytes per second, spread evenly over all of them.
                 `rate_changes` is what each member gains, or loses
     stopped     the share of the load that nobody reads for some time: with an eager assignor all of
-                it, with the cooperative one what changes hands (`group_rebalances`);
+                it, with the cooperative one what changes hands (`group_rebalances`), if only for
+                a round;
                 `rates_meanwhile` is what each member goes on reading
     rounds      the rebalances until the group is at rest; none, and nothing stops, where its
                 members see nothing of the event
@@ -34,10 +35,10 @@ from poolkeeper.studies.group_rebalances import (
     GroupPartition,
     Settled,
     Timer,
-    is_eager,
     owners_of,
     rebalances,
     settle,
+    stopped_partitions,
 )
 
 START = "start"
@@ -219,7 +220,7 @@ def _outcome(event: str, before: _Moment, now: _Moment, assignor: Assignor) -> E
     owner_before, owner = owners_of(before.assignment), owners_of(now.assignment)
     staying = before.assignment.keys() & now.assignment.keys()
     changed = [each for each, name in owner_before.items() if owner.get(each) != name]
-    stopped = set(owner_before if is_eager(assignor) and now.settled.rounds else changed)
+    stopped = stopped_partitions(assignor, owner_before, now.settled)
     load = before.load(owner_before)
     return EventOutcome(
         event,

@@ -7,7 +7,9 @@ what it had, and gets most of it back, but stops as well.
 **Cooperative** sticky: members keep reading what they have while they join. The first answer leaves
 out what another member still has; whoever has to give something up does so, and joins again, and
 the second answer gives it to its new owner. Only these partitions stop, and those of a member that
-is gone.
+is gone. An answer depends on what members have. Where they subscribe to different topics, the
+second one may take more away, and where racks count, what is read from another rack is given anew
+each time: it may come back to who had it, and has stopped meanwhile.
 
 A group rebalances for members that come or leave, and where the member that leads it sees a change
 of the topics that they read: of their partitions and, where it has a rack, of the replicas' racks.
@@ -26,7 +28,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.studies.group_events import StudiedGroup
 
 ROUNDS_MAX = 10
-"""Cooperative groups come to rest after two; a bound for what should not be."""
+"""Cooperative groups come to rest after two, a few after five; a bound for what should not be."""
 TIMED_RUNS = 3
 LONG_S = 0.05
 
@@ -71,6 +73,18 @@ def _seen(assignor: Assignor, group: StudiedGroup) -> dict[str, object]:
 def is_eager(assignor: Assignor) -> bool:
     """Whether members give up everything at each rebalance."""
     return assignor is not Assignor.COOPERATIVE_STICKY
+
+
+def stopped_partitions(
+    assignor: Assignor, owners: Mapping[GroupPartition, str], settled: Settled
+) -> set[GroupPartition]:
+    """What those who read it before, `owners`, did not read on with all through the rounds."""
+    if is_eager(assignor):
+        return set(owners if settled.rounds else ())
+    stopped = set[GroupPartition]()
+    for found in map(owners_of, settled.rounds):
+        stopped.update(each for each, name in owners.items() if found.get(each) != name)
+    return stopped
 
 
 def settle(

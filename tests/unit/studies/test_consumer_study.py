@@ -46,6 +46,24 @@ def course(
     return found
 
 
+def test_what_a_cooperative_group_gives_back_has_stopped_too() -> None:
+    """What is read from another rack is given anew: `t0` comes back in the second round."""
+    group = StudiedGroup(
+        {"t0": GroupTopic(4, (("b",),) * 4), "t1": GroupTopic(3, (("a",),) * 3)},
+        (
+            GroupMember("m0", topics=("t1",)),
+            GroupMember("m1", rack="a", topics=("t0", "t1")),
+            GroupMember("m2", rack="a", topics=("t1", "t0")),
+        ),
+    )
+    found = course(Assignor.COOPERATIVE_STICKY, PartitionsAdded("t1", 5), group=group)
+    grown = found.outcomes[-1]
+    t0 = {("t0", number) for number in range(4)}
+    assert t0.isdisjoint(owners_of(grown.settled.rounds[0]))
+    assert (grown.changed, grown.stopped) == (0, 4 / 7)
+    assert grown.rates_meanwhile == {"m0": 2.0, "m1": 0.0, "m2": 1.0}
+
+
 @pytest.mark.parametrize(
     ("assignor", "loads", "changed", "reshuffled", "stopped", "rounds"),
     [

@@ -209,7 +209,7 @@ class _Sparing:
     def _fits_alone(self, row: Ints, source: int, home: int) -> bool:
         """Whether the replica may go home without any other."""
         fits = all(self._inside(n, source, home, v[row])[0] for n, v in enumerate(self.values))
-        return fits and bool(self._topics_may_go(source, home)[self.topic[row[0]]])
+        return fits and bool(self._topics_may_go(self.topic[row], source, home)[0])
 
     def _exchange(self, row: int, source: int, home: int) -> tuple[int, int, int] | None:
         """A replica that may come from the home for the row's: its cost, its row and its slot.
@@ -219,10 +219,11 @@ class _Sparing:
         """
         rows, slots = self._held_by(home)
         if self.topics is not None:
-            topics = self._topics_may_go(home, source)
-            topics &= self._topics_may_go(source, home)[self.topic[row]]
-            topics[self.topic[row]] = True  # what goes and what comes is of one topic
-            at = topics[self.topic[rows]].nonzero()[0]
+            own, topic = self.topic[row : row + 1], self.topic[rows]
+            may = topic == own  # what goes and what comes is of one topic
+            if self._topics_may_go(own, source, home)[0]:
+                may |= self._topics_may_go(topic, home, source)
+            at = may.nonzero()[0]
             rows, slots = rows[at], slots[at]
         came = (self.added[rows, slots] | self._may_be_at(rows, source)).nonzero()[0]
         found = self._cheapest(row, source, home, rows[came], slots[came]) if len(came) else None
@@ -296,13 +297,19 @@ class _Sparing:
         keeps: Bools = (there < self.most[spread, comes]) & (left > self.least[spread, leaves])
         return keeps
 
-    def _topics_may_go(self, source: int, target: int) -> Bools:
-        """By topic, whether its bands let a replica go from the source to the target."""
+    def _topics_may_go(self, topics: Ints, source: int, target: int) -> Bools:
+        """Whether the bands of each of these topics let a replica go from the source to the target.
+
+        They may be many, or many times the same: what is less is looked up.
+        """
         counts = self.topics
         if counts is None:
-            return np.ones(len(self.problem.topics), dtype=bool)
-        gives: Bools = counts.replicas[:, source] > counts.low[:, source]
-        return gives & (counts.replicas[:, target] < counts.high[:, target])
+            return np.ones(len(topics), dtype=bool)
+        few = len(topics) < len(counts.replicas)
+        some = topics if few else slice(None)
+        gives: Bools = counts.replicas[some, source] > counts.low[some, source]
+        may: Bools = gives & (counts.replicas[some, target] < counts.high[some, target])
+        return may if few else may[topics]
 
     @cached_property
     def _places(self) -> ReplicaPlaces:

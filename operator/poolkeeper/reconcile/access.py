@@ -193,8 +193,15 @@ class ClusterAccess(ClusterView, Protocol):
         Returns the topics and brokers whose throttles somebody else has set.
         """
 
-    def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> Throttled:
+    def restore_throttles(
+        self,
+        document: RunDocument,
+        rates: Sequence[int],
+        topics: Collection[str] | None = None,
+    ) -> Throttled:
         """Restore the saved throttle values wherever the live ones are still ours.
+
+        `topics`: those of these topics alone; else of all, and of brokers.
 
         Returns whose config cannot be read or written.
         """

@@ -149,6 +149,8 @@ class PassMemory:
     looks: deque[SizeLook] = field(default_factory=lambda: deque(maxlen=LOOKS))
     """The last sizes of logs that the adaptive throttle goes by."""
     throttles: ThrottleWatch = field(default_factory=ThrottleWatch)
+    released: set[str] = field(default_factory=set)
+    """The topics whose throttle lists were taken off in mid-run, as all has arrived."""
     server_limits: ServerLimits = field(default_factory=ServerLimits)
     unwritten: dict[str, Action] = field(default_factory=dict)
     """By topic, what is told in the end of its steps of a person's plan that cannot be written."""
@@ -319,6 +321,7 @@ class PassMemory:
         self.reported_stage = None
         self.held = ()
         self.throttles = ThrottleWatch()
+        self.released = set()
         self.looks.clear()
         self.gone = self.missing = None
         self.disks = SeenDisks()

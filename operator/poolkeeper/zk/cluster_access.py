@@ -272,12 +272,17 @@ class ZooKeeperAccess(ZooKeeperView):
         """
         return throttling.write(self._journal, document, self._lists.of(document), rates, topics)
 
-    def restore_throttles(self, document: RunDocument, rates: Sequence[int]) -> Throttled:
-        """Restore the saved throttle values wherever the live ones are still ours.
+    def restore_throttles(
+        self,
+        document: RunDocument,
+        rates: Sequence[int],
+        topics: Collection[str] | None = None,
+    ) -> Throttled:
+        """Restore the saved throttle values wherever the live ones are still ours; see `access`.
 
         Returns whose config cannot be read or written.
         """
-        return throttling.restore(self._journal, document, self._lists.of(document), rates)
+        return throttling.restore(self._journal, document, self._lists.of(document), rates, topics)
 
     def take_off_throttles(self, left: LeftThrottles) -> Throttled:
         """Restore what was before the throttles that runs of ours left; return what stays."""

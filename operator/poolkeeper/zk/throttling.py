@@ -163,23 +163,30 @@ def _named(unreadable: Mapping[E, str]) -> tuple[UnreadableConfig, ...]:
 
 
 def restore(
-    journal: Journal, document: RunDocument, lists: Lists, rates: Sequence[int]
+    journal: Journal,
+    document: RunDocument,
+    lists: Lists,
+    rates: Sequence[int],
+    topics: Collection[str] | None = None,
 ) -> Throttled:
     """Restore the saved values wherever the live ones are still ours, and remove the records.
 
-    A record knows better than the run what was before: somebody may have removed it in mid-run.
-    Returns whose config cannot be read or written: what they have stays, with its record.
+    `topics`: those of these topics alone; else of all, and of brokers. A record knows better than
+    the run what was before: somebody may have removed it in mid-run. Returns whose config cannot be
+    read or written: what they have stays, with its record.
     """
     saved = document.saved
-    topics = {
+    by_topic = {
         topic: _restoring(values, [lists[topic]] if topic in lists else [])
         for topic, values in saved.topics.items()
+        if topics is None or topic in topics
     }
-    brokers = {
-        broker: _restoring(values, _ours(values, rates)) for broker, values in saved.brokers.items()
+    by_broker = {
+        broker: _restoring(values, _ours(values, rates))
+        for broker, values in (saved.brokers.items() if topics is None else ())
     }
-    first = rewrite(journal, topics, throttles.TOPIC_KEYS)
-    second = rewrite(journal, brokers, throttles.BROKER_KEYS)
+    first = rewrite(journal, by_topic, throttles.TOPIC_KEYS)
+    second = rewrite(journal, by_broker, throttles.BROKER_KEYS)
     return _staying(_with_records(journal, first), _with_records(journal, second))
 
 

@@ -34,6 +34,22 @@ def compare(
     return Result((Action(ActionKind.THROTTLES_PUT_BACK, count=live.unset),))
 
 
+def release_arrived(context: PassContext, at: RunSituation) -> None:
+    """Take the throttle lists off topics of which everything has arrived.
+
+    What is in sync is not slowed by them. But a broker that is away comes back with replicas that
+    have to catch up, and those that arrived before would share the rate with what is still copied,
+    out of sync for all that time.
+    """
+    memory = context.memory
+    moves = at.plan.moves
+    left = {move.topic for m, move in enumerate(moves) if m not in memory.arrived}
+    arrived = {move.topic for move in moves} - left - memory.released
+    if arrived:
+        context.access.restore_throttles(at.document, at.run.rates, arrived)
+        memory.released |= arrived
+
+
 def ask_whether_settled(
     context: PassContext, run: Run, document: RunDocument, foreign: Collection[int]
 ) -> Settling:

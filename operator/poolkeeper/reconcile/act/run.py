@@ -10,6 +10,8 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Phase, Run, RunDocument
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import has
 from poolkeeper.model.plans import (
     Plan,
 )
@@ -231,7 +233,10 @@ def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Out
     if decision.throttle is not None:
         run = _change_throttle(context, run, at.document, decision.throttle)
     if decision.check:
-        result += keep_throttles.compare(context, at, decision.check, keep=decision.keep)
+        if has(decision.waits, WaitReason.BROKER_NOT_LIVE):
+            keep_throttles.release_arrived(context, at)
+        topics = decision.check - context.memory.released
+        result += keep_throttles.compare(context, at, topics, keep=decision.keep)
     return outcome_of(context, run, at.plan, result)
 
 

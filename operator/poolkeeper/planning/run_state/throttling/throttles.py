@@ -8,9 +8,10 @@ does not slow healthy replication. Per partition of a run:
   but the last;
 * follower list: every broker that any step adds.
 
-Lists are written once per run, for its topics only. A list longer than `LIST_BYTES_MAX` is written
-as `*` (all replicas of the topic), because Kafka cannot serialise arbitrarily long ones. `*`
-throttles no replica that is in sync.
+Lists are written once per run, for its topics only. While a stage waits for a dead broker, they are
+taken off topics of which everything has arrived: once it is back, its replicas of these have to
+catch up. A list longer than `LIST_BYTES_MAX` is written as `*` (all replicas of the topic), because
+Kafka cannot serialise arbitrarily long ones. `*` throttles no replica that is in sync.
 
 Copies between the log directories of a broker have a rate of their own, and no list: it holds for
 all copies within that broker.

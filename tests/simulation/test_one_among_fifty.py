@@ -137,11 +137,11 @@ REFUSALS: Mapping[str, Refusal] = {
     ),
     "a config that fits into no transaction": Refusal(
         bad(partitions=1, replication_factor=2, config=LARGE),
-        WaitReason.FAILED,
+        WaitReason.TOPIC_TOO_LARGE,
     ),
     "such a config, later": Refusal(
         bad(config=LARGE),
-        WaitReason.FAILED,
+        WaitReason.TOPIC_TOO_LARGE,
         found=((1, 2),),
     ),
 }

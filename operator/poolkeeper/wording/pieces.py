@@ -23,7 +23,10 @@ def topic_too_large(topic: str, size_bytes: int, most: int) -> str:
     """
     what = f"what is to be written of topic {topic} at once takes {size_bytes:,} bytes"
     if most:
-        return f"{what}, above the {most:,} that Poolkeeper writes: declare fewer partitions"
+        return (
+            f"{what}, above the {most:,} that Poolkeeper writes: declare fewer partitions, or a"
+            " shorter config"
+        )
     return (
         f"{what}, which the ZooKeeper servers do not take: raise their jute.maxbuffer to several"
         " times that"

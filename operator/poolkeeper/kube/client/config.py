@@ -2,11 +2,15 @@
 
 Where a plugin or provider that a kubeconfig names gives no credentials, the package logs why and
 goes on as nobody. That is refused here: the API server would tell which rights `anonymous` lacks.
+
+The package reads the token file that a kubeconfig names (`tokenFile`) once. Whoever writes it puts
+a new token there before the last one ends, so it is read for each request.
 """
 
 import logging
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +29,7 @@ MISSHAPEN = (ValueError, TypeError, KeyError, AttributeError)
 
 # The package has no types for these.
 _of_account: Any = incluster_config.InClusterConfigLoader
-_load: Any = kube_config.load_kube_config
+_loader_of: Any = vars(kube_config)["_get_kube_config_loader"]
 _contexts: Any = kube_config.list_kube_config_contexts
 _malformed_yaml: Any = vars(kube_config)["yaml"].YAMLError
 
@@ -82,24 +86,35 @@ def _of_file(environ: Mapping[str, str], context: str | None = None) -> ApiAcces
             f"and there is no kubeconfig {files}"
         )
     key_files.keep_in_memory()
-    configuration = Configuration()
+    configuration: Any = Configuration()
     logged = _Logged(logging.ERROR)
     logging.getLogger().addHandler(logged)
     try:
-        _load(
-            config_file=files,
-            context=context,
-            client_configuration=configuration,
-            persist_config=False,
-        )
+        loader = _loader_of(filename=files, active_context=context)
+        loader.load_and_set(configuration)
     finally:
         logging.getLogger().removeHandler(logged)
     if logged.lines and not (configuration.api_key or configuration.cert_file):
         raise Refused(f"no credentials for the API server: {'; '.join(logged.lines)}")
+    if _has_token_file(loader):
+        configuration.refresh_api_key_hook = lambda asked: _read_token(loader, asked)
     known, current = _contexts(config_file=files)
     if context is not None:
         current = next(each for each in known if each["name"] == context)
     return ApiAccess(configuration, current["context"].get("namespace") or "default")
+
+
+def _has_token_file(loader: Any) -> bool:
+    """Whether the token is that of a file; the package takes the user's other ways before it."""
+    user = loader._user
+    return bool(user) and "tokenFile" in user and not {"token", "auth-provider"} & {*user.value}
+
+
+def _read_token(loader: Any, configuration: Any) -> None:
+    """Take the token that the file has now, or the last one where it has none."""
+    with suppress(ConfigException, OSError, ValueError):
+        loader._load_user_token()
+    configuration.api_key["BearerToken"] = loader.token
 
 
 class _Logged(logging.Handler):

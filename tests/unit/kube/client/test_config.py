@@ -36,6 +36,32 @@ def test_a_kubeconfig_says_where_and_which_namespace(connect, context, namespace
     assert (api.server, api.namespace) == ("http://127.0.0.1:1", namespace)
 
 
+def test_a_token_file_is_read_each_time(connect, tmp_path):
+    file = tmp_path / "tokens" / "now"
+    file.parent.mkdir()
+    file.write_text("one")
+    user = {"name": "u", "user": {"tokenFile": "tokens/now"}}
+    configuration = connect(CONFIG | {"current-context": "x", "users": [user]})._configuration
+
+    def token():
+        return configuration.get_api_key_with_prefix("BearerToken")
+
+    assert token() == "Bearer one"
+    file.write_text("two")
+    assert token() == "Bearer two"
+    file.write_text("")
+    assert token() == "Bearer two"
+    file.unlink()
+    assert token() == "Bearer two"
+
+
+def test_a_token_goes_before_a_token_file(connect, tmp_path):
+    (tmp_path / "file").write_text("of the file")
+    user = {"name": "u", "user": {"token": "secret", "tokenFile": "file"}}
+    configuration = connect(CONFIG | {"current-context": "x", "users": [user]})._configuration
+    assert configuration.get_api_key_with_prefix("BearerToken") == "Bearer secret"
+
+
 def test_a_pods_environment_without_its_account_is_no_pod(connect):
     api = connect(CONFIG | {"current-context": "x"}, KUBERNETES_SERVICE_HOST="10.0.0.1")
     assert api.namespace == "ops"

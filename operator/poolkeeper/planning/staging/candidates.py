@@ -11,6 +11,7 @@ An entry is a step that may go next. In-sync replicas decide whether a step wait
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from poolkeeper.model.columns.partition_queries import not_fully_in_sync
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move
@@ -45,6 +46,7 @@ def packer_for(
         ledger,
         disks,
         _in_sync_check(topics, default_min_insync(rules.cluster)),
+        _lagging(topics, table),
         Guard(chains),
         ledger.changes(table),
     )
@@ -97,6 +99,19 @@ def leader_of(observed: int | None, before: Replicas, live: Collection[int]) -> 
     if observed is not None and observed in before:
         return observed
     return next((broker for broker in before if broker in live), before[0])
+
+
+def _lagging(topics: Mapping[str, Topic], table: EntryTable) -> set[int]:
+    """The topics of steps that add nothing, of which any replica is known to be out of sync."""
+    shrinking = {topic for topic, into in zip(table.topic, table.into, strict=True) if not into}
+    return {
+        topic
+        for topic in shrinking
+        if any(
+            partition.isr is not None and len(partition.isr) < len(partition.replicas)
+            for partition in not_fully_in_sync(topics[table.topics[topic]].partitions)
+        )
+    }
 
 
 def _in_sync_check(topics: Mapping[str, Topic], default: int) -> Callable[[Entry], Wait | None]:

@@ -98,7 +98,8 @@ def predict(
     span_bytes = 0
     within = True
     longer = table.has_further_steps
-    while backlog.queues:
+    packer.set_aside(backlog)
+    while backlog.queues or backlog.aside:
         room, wait = packer.pack(backlog)
         if wait is not None:
             return Forecast(tuple(stages), halt=wait)

@@ -71,6 +71,7 @@ def next_stage(
         return None
     backlog = Backlog(table)
     packer = packer_for(Rules(desired, cluster, frozenset(gone), records), bounds, moves, table)
+    packer.set_aside(backlog)
     room, wait = packer.pack(backlog)
     if wait is not None:
         return NothingFits(wait)

@@ -73,8 +73,15 @@ class StagePacker:
         self.most_of_topic: Ints = np.array(caps, dtype=np.int64)
         self._styled = 0
 
+    def set_aside(self, backlog: Backlog) -> None:
+        """Put aside what no stage can have, before the first one."""
+        backlog.set_aside(self.checks.impossible_rows())
+
     def pack(self, backlog: Backlog) -> tuple[StageCapacity, Wait | None]:
         """Take a stage out of the backlog; if it is empty, the wait tells why."""
+        if not backlog.queues:
+            stage = LawfulStage(self.checks, backlog, self._room(0))
+            return stage.room, stage.rescue()
         pace = self._pace(backlog)
         trial = self._try(backlog, USUAL, pace)
         if pace is not None and trial.room.taken:
@@ -170,7 +177,7 @@ class StagePacker:
         ]
         # Steps that heal set the span; the others join if the stage does not last longer by them.
         span_bytes = paces[0][0].span_bytes
-        room = StageCapacity(self.table, self.execution, self.bounds, checks.caps, span_bytes)
+        room = self._room(span_bytes)
         checks.guard.begin(checks.disks.free)
         stage = LawfulStage(checks, backlog, room)
         for pace, queues in paces:
@@ -179,6 +186,9 @@ class StagePacker:
         stage.make_up()
         backlog.settle(room)
         return stage
+
+    def _room(self, span_bytes: int) -> StageCapacity:
+        return StageCapacity(self.table, self.execution, self.bounds, self.checks.caps, span_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,11 +88,13 @@ class Backlog:
 
     The rows of the table are put into the order of the queues.
     `gone`: by row, whether the step was taken.
+    `aside`: steps that no stage can have; queues and loads are without them.
     """
 
     def __init__(self, table: EntryTable) -> None:
         self.table = table
         self.gone = bytearray(len(table))
+        self.aside: list[int] = []
         self.all = SideLoads.of_all(table)
         self.healing = SideLoads(table)
         self.healing.count((row for row, each in enumerate(table.urgency) if each == _HEAL), 1)
@@ -189,6 +191,21 @@ class Backlog:
     def _rank(self, row: int) -> tuple[int, int]:
         """The order of steps of equal size."""
         return self.table.move[row], self.table.step[row]
+
+    def set_aside(self, rows: Sequence[int]) -> None:
+        """Take steps out that no stage can have: before the first stage.
+
+        Among the first of a queue they would be all that is looked at for a stage.
+        """
+        if not rows:
+            return
+        for row in rows:
+            self.gone[row] = 1
+        self.all.count(rows, -1)
+        self.healing.count((row for row in rows if self.table.urgency[row] == _HEAL), -1)
+        self.topics.take(rows)
+        self.compact(rows)
+        self.aside += rows
 
     def take(self, row: int) -> None:
         """Remove a step from its queue; `settle` counts it out of the loads."""

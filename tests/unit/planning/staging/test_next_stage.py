@@ -173,6 +173,33 @@ def test_a_topic_node_at_its_limit_moves_not_at_all() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("stuck", "node_bytes", "reason"),
+    [
+        pytest.param((1, 2, 3, 5), 4_000, WaitReason.TOPIC_NODE_TOO_LARGE, id="topic-node"),
+        pytest.param((1, 2), 400_000, WaitReason.TOO_FEW_IN_SYNC, id="in-sync-replicas"),
+    ],
+)
+@pytest.mark.parametrize("urgency", [plans.Urgency.HEAL.value, 4])
+def test_what_no_stage_can_have_stands_in_the_way_of_no_other(
+    stuck, node_bytes, reason, urgency
+) -> None:
+    """They are the largest, and more than are looked at for one stage."""
+    topics, moves = spread(60)
+    large = [topology.Partition(n, (1, 2, 3), leader=1, isr=(1,)) for n in range(600)]
+    waiting = [move("large", n, (1, 2, 3), stuck, gib=9, urgency=urgency) for n in range(600)]
+    observed = cluster(large=large, **topics)
+    bounds = Bounds(topic_node_bytes=node_bytes)
+    made = plan(*moves, *waiting)
+    alone, makespan, _ = next_stage.predict(plan(*moves), observed, desired(), bounds=bounds)
+    found = next_stage.predict(made, observed, desired(), bounds=bounds)
+    assert makespan is not None
+    assert found.stages == alone
+    assert (found.makespan, found.halt.reason) == (None, reason)
+    one = first(made.moves, observed, desired(), bounds=bounds)
+    assert one == first(moves, observed, desired(), bounds=bounds)
+
+
 # Replicas in sync
 
 

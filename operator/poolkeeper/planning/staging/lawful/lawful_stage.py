@@ -127,7 +127,8 @@ class LawfulStage:
         checks = self._checks
         waiting: list[RoomNeed] = []
         other = None
-        for row in self._backlog.everything():
+        left_over = [*self._backlog.aside, *self._backlog.everything()]
+        for row in sorted(left_over, key=checks.table.urgency.__getitem__):
             entry = checks.table.entry(row)
             if (need := checks.disks.need(entry)) is not None:
                 waiting.append(need)

@@ -1,7 +1,7 @@
 """What can forbid a step, apart from the limits of a stage: laws, disks, in-sync replicas."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -20,6 +20,7 @@ class StepChecks:
 
     `caps`: by topic of the table, how many of its partitions may be in one stage.
     `in_sync_problem`: what a step waits for because of its replicas' state, if it does.
+    `lagging`: the topics of the table for whose steps that may be so at first.
     `changes`: by row, how a step changes the laws, for the rows at the beginning of the table;
     empty where that depends on the stage.
     """
@@ -29,6 +30,7 @@ class StepChecks:
     ledger: Ledger
     disks: Disks
     in_sync_problem: Callable[[Entry], Wait | None]
+    lagging: Container[int]
     guard: Guard
     changes: Sequence[Excesses]
 
@@ -57,6 +59,16 @@ class StepChecks:
                 partitions=(entry.name,),
             )
         return self.in_sync_problem(entry)
+
+    def impossible_rows(self) -> list[int]:
+        """The rows whose problem no step of the plan ends: the topic's node, in-sync replicas."""
+        rows = zip(self.table.topic, self.table.into, strict=True)
+        caps, lagging = self.caps, self.lagging
+        return [
+            row
+            for row, (topic, into) in enumerate(rows)
+            if not caps[topic] or (not into and topic in lagging and self.hard_problem(row))
+        ]
 
     def possible(self, row: int) -> bool:
         """Whether disks, topic node and in-sync replicas allow the step."""

@@ -6,9 +6,9 @@
 #   make unit    tests without servers but slow ones    make bench   tables of figures
 #   make soak    tests that run for minutes
 #
-# Needs Python 3.11 or later; the tests of real servers and the demo also need Java 17 and Maven,
-# the tests of Kubernetes, of object stores and `make cluster` Go 1.26 (some minutes, at first),
-# `make soak` a browser and what builds images:
+# Needs Python 3.11 or later; the tests of real servers and the demo also need Java 17 or 21 and
+# Maven, the tests of Kubernetes, of object stores and `make cluster` Go 1.26 (some minutes, at
+# first), `make soak` a browser and what builds images:
 # apt-get install --no-install-recommends chromium buildah debootstrap
 
 SHELL := /bin/bash

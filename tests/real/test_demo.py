@@ -139,7 +139,7 @@ def test_an_interruption_in_the_middle_of_a_move_leaves_no_process(start: Start)
 def test_a_machine_without_java_is_told_which_package_brings_it(start: Start) -> None:
     demo = start(PATH="/nonexistent")
     assert demo.process.wait(60) == 3
-    demo.await_line("apt-get install openjdk-17-jre-headless")
+    demo.await_line("apt-get install default-jre-headless")
     assert left_behind(demo, set()) == []
 
 

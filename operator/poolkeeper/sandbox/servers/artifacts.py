@@ -27,7 +27,7 @@ LATEST = "3.9.2"
 """The version whose class path also brings the ZooKeeper server (3.8.4) that serves all others."""
 
 RESOLVER = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
-DEBIAN_PACKAGES = {"java": "openjdk-17-jre-headless", "mvn": "maven"}
+DEBIAN_PACKAGES = {"java": "default-jre-headless", "mvn": "maven"}
 RESOLVE_TIMEOUT_S = 600
 
 

@@ -25,13 +25,13 @@ def program(folder: Path, name: str, body: str = "exit 0") -> str:
         pytest.param(
             [],
             "the sandbox needs java and mvn, not found on the search path: "
-            "apt-get install openjdk-17-jre-headless maven",
+            "apt-get install default-jre-headless maven",
             id="both-missing",
         ),
         pytest.param(
             ["mvn"],
             "the sandbox needs java, not found on the search path: "
-            "apt-get install openjdk-17-jre-headless",
+            "apt-get install default-jre-headless",
             id="java-missing",
         ),
         pytest.param(

@@ -15,6 +15,8 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TextIO
 
 _LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -31,12 +33,12 @@ class ReaderGone(StreamError, BrokenPipeError):
 
 def complete() -> None:
     """Give this process streams that take whatever is written, unless somebody replaced them."""
-    for name, kind in (("stdout", _StandardOutput), ("stderr", _StandardError)):
+    for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
         elif stream is getattr(sys, f"__{name}__"):
-            setattr(sys, name, _completed(stream, kind))
+            setattr(sys, name, _completed(stream, name))
 
 
 def lose_output() -> None:
@@ -44,8 +46,28 @@ def lose_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class _StandardOutput(io.RawIOBase):
-    """The descriptor of a stream, below its buffer; raises `StreamError`."""
+class _OutputBuffer(io.BufferedWriter):
+    """The buffer of standard output; raises `StreamError`.
+
+    Below a buffer nothing is in Python: what a signal interrupts there is written, and once more.
+    """
+
+    def write(self, letters: Any) -> int:
+        """Take letters, and write what is too much for the buffer."""
+        with _stream_errors():
+            return super().write(letters)
+
+    def flush(self) -> None:
+        """Write what is in the buffer."""
+        with _stream_errors():
+            super().flush()
+
+
+class _StandardError(io.RawIOBase):
+    """The descriptor of standard error, below its buffer; loses what a full disk does not take.
+
+    Without a reader it fails: `run` ends with whoever reads its standard error.
+    """
 
     def __init__(self, raw: io.RawIOBase) -> None:
         self._raw = raw
@@ -63,36 +85,33 @@ class _StandardOutput(io.RawIOBase):
         return True
 
     def write(self, letters: Any) -> int | None:
-        """Write letters; returns how many were taken."""
+        """Write letters, or lose them; returns how many were taken."""
         try:
-            return self._raw.write(letters)
-        except OSError as error:
-            kind = ReaderGone if error.errno == errno.EPIPE else StreamError
-            raise kind(error.errno, error.strerror) from error
-
-
-class _StandardError(_StandardOutput):
-    """A stream that loses what it cannot write, as on a full disk.
-
-    Without a reader it fails: `run` ends with whoever reads its standard error.
-    """
-
-    def write(self, letters: Any) -> int | None:
-        """Write letters, or lose them."""
-        try:
-            return super().write(letters)
+            with _stream_errors():
+                return self._raw.write(letters)
         except StreamError as error:
             if error.errno not in _LOST:
                 raise
             return memoryview(letters).nbytes
 
 
-def _completed(stream: TextIO, kind: type[_StandardOutput]) -> TextIO:
+@contextmanager
+def _stream_errors() -> Iterator[None]:
+    try:
+        yield
+    except StreamError:
+        raise
+    except OSError as error:
+        kind = ReaderGone if error.errno == errno.EPIPE else StreamError
+        raise kind(error.errno, error.strerror) from error
+
+
+def _completed(stream: TextIO, name: str) -> TextIO:
     assert isinstance(stream, io.TextIOWrapper)
     is_unbuffered = isinstance(stream.buffer, io.RawIOBase)
     raw = stream.buffer if is_unbuffered else stream.buffer.raw
     return io.TextIOWrapper(
-        io.BufferedWriter(kind(raw)),
+        _OutputBuffer(raw) if name == "stdout" else io.BufferedWriter(_StandardError(raw)),
         encoding=stream.encoding,
         errors="backslashreplace" if stream.errors == "strict" else stream.errors,
         line_buffering=is_unbuffered or stream.line_buffering,

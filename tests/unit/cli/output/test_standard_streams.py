@@ -28,6 +28,40 @@ sys.exit(main.main([], command))
 """A command with a fault: it lets the error of a file of its own pass."""
 
 
+INTERRUPTED = """
+import signal
+import sys
+from poolkeeper.cli.output import standard_streams
+
+writing = False
+
+def interrupt(*_):
+    if writing:
+        raise KeyboardInterrupt
+
+standard_streams.complete()
+signal.signal(signal.SIGALRM, interrupt)
+for number in range(3000):
+    try:
+        writing = True
+        signal.setitimer(signal.ITIMER_REAL, 1e-6 + number % 50 * 1e-6)  # once
+        sys.stdout.write(f"{number}\\n")
+        sys.stdout.flush()
+        writing = False
+    except KeyboardInterrupt:
+        writing = False
+"""
+
+
+@pytest.mark.slow
+def test_what_a_signal_interrupts_is_not_written_twice() -> None:
+    """A program read two documents of JSON where Ctrl-C had come right after the first."""
+    words = [sys.executable, "-c", INTERRUPTED]
+    ran = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    numbers = list(map(int, ran.stdout.split()))
+    assert numbers == sorted(set(numbers))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
 def test_another_file_that_is_full_is_not_told_as_standard_output(unbuffered: str) -> None:

@@ -49,7 +49,8 @@ def lose_output() -> None:
 class _OutputBuffer(io.BufferedWriter):
     """The buffer of standard output; raises `StreamError`.
 
-    Below a buffer nothing is in Python: what a signal interrupts there is written, and once more.
+    Errors are marked above the buffer, not in a raw stream below it: a signal that comes between a
+    write in Python and its return would let the buffer write the same again.
     """
 
     def write(self, letters: Any) -> int:

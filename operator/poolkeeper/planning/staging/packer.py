@@ -74,7 +74,7 @@ class StagePacker:
         self._styled = 0
 
     def set_aside(self, backlog: Backlog) -> None:
-        """Put aside what no stage can have, before the first one."""
+        """Put the steps aside that no stage can have; before the first stage."""
         backlog.set_aside(self.checks.impossible_rows())
 
     def pack(self, backlog: Backlog) -> tuple[StageCapacity, Wait | None]:

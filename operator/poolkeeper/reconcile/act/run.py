@@ -206,7 +206,7 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
 
 
 def _narrowed(context: PassContext, large: TooLarge) -> ServerLimits:
-    """Return the limits of a stage by half as large as one that the servers do not take."""
+    """Return limits for a stage half as large as the one that the servers do not take."""
     limits = replace(context.memory.server_limits, learned_ms=context.now_ms())
     if isinstance(large, GrowingNodeTooLarge):
         return replace(limits, topic_node_bytes=(large.bytes_before + large.bytes) // 2)

@@ -55,7 +55,7 @@ class SizeLimit:
         if size <= max(known, LARGE_BYTES):
             return True
         try:
-            failures.answer(self._exists("/" + "x" * size), self._deadline_s)
+            self._read(size)
         except ConnectionLoss:
             if self.is_exceeded(size):
                 self.note_lost(size)
@@ -69,16 +69,15 @@ class SizeLimit:
         """Whether a connection that was just lost was lost for a request of so many bytes."""
         if size < LARGE_BYTES:
             return False
-        long = "/" + "x" * size
         try:
             for _ in range(TRIES):
-                self._answer("/")
+                self._require_answer()
                 try:
-                    failures.answer(self._exists(long), self._deadline_s)
+                    self._read(size)
                 except ConnectionLoss:
                     continue
                 return False
-            self._answer("/")
+            self._require_answer()
         except (KazooException, KazooTimeoutError):
             return False
         return True
@@ -93,8 +92,13 @@ class SizeLimit:
         if self._connection != self._count():
             self._connection, self._lost_bytes, self._taken_bytes = self._count(), 0, 0
 
-    def _answer(self, path: str) -> None:
-        failures.repeat(lambda: self._exists(path), self._deadline_s)
+    def _read(self, size: int) -> None:
+        """Read by a request of so many bytes, once."""
+        failures.answer(self._exists("/" + "x" * size), self._deadline_s)
+
+    def _require_answer(self) -> None:
+        """Read by a short request, again on another connection."""
+        failures.repeat(lambda: self._exists("/"), self._deadline_s)
 
 
 def too_large(size: int, written: str) -> TooLarge:

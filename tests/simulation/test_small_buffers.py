@@ -7,6 +7,7 @@ import pytest
 
 import builders
 from builders import pool_spec
+from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.runs import Ending
@@ -14,11 +15,12 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Execution, Throttle, ThrottleMode, TopicSpec
 from poolkeeper.planning.planner import make_plan
+from poolkeeper.planning.staging.limits import FORGET_MS
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk.reading import observe
-from simulation.executors import Executor
+from simulation.executors import Executor, converged
 
 BUFFER_BYTES = 64 * 1024
 TOPICS = [f"{n:03}-{'a-topic-with-a-long-name' * 5}" for n in range(150)]
@@ -142,20 +144,91 @@ def unwritable_of(outcome: Outcome) -> list[Wait]:
     return [w for w in outcome.waits if w.reason is WaitReason.THROTTLES_UNWRITABLE]
 
 
-def test_no_topic_moves_whose_node_the_controller_could_not_write() -> None:
-    """A controller writes it over and over, and does nothing else: no leader is elected."""
+NODE_BYTES_MAX = 5_200
+"""The node of a topic with 400 partitions of two replicas has 5,320 at the most."""
+HOME, AWAY = frozenset({3, 4}), frozenset({1, 2})
+
+
+def with_a_wide_topic() -> tuple[SimulatedCluster, Desired]:
     cluster = simulated("other")
-    cluster.create_topic("wide", *([1, 2] for _ in range(1000)))
-    cluster.server.request_bytes_max = 12_800  # the node has 11,960
+    cluster.create_topic(
+        "wide", *([1, 2] if n < 20 else [3 + n % 2, 4 - n % 2] for n in range(400))
+    )
+    cluster.server.request_bytes_max = NODE_BYTES_MAX
     pool = pool_spec("p", 3, 4, cluster="c")
-    topics = (spec("other"), spec("wide", 1000))
-    execution = Execution(throttle=Throttle(ThrottleMode.NONE), max_moves=1000)
-    wanted = builders.desired(pool, *topics, name="c", execution=execution)
+    topics = (spec("other"), spec("wide", 400))
+    execution = Execution(throttle=Throttle(ThrottleMode.FIXED, 10 * 1024**2), max_moves=1000)
+    return cluster, builders.desired(pool, *topics, name="c", execution=execution)
 
-    def is_told(outcome: Outcome) -> bool:
-        return any(w.reason is WaitReason.TOPIC_NODE_TOO_LARGE for w in outcome.waits)
 
-    executor = Executor(cluster, wanted, at_rest=is_told)
+def is_told(outcome: Outcome) -> bool:
+    return any(w.reason is WaitReason.TOPIC_NODE_TOO_LARGE for w in outcome.waits)
+
+
+def is_left(outcome: Outcome) -> bool:
+    """Whether no run is under way any more, and the topic is told of."""
+    done = outcome.state is State.PROGRESSED or outcome.progress is not None
+    return is_told(outcome) and not done
+
+
+def assert_left_without_a_run(cluster: SimulatedCluster) -> None:
+    assert {*cluster.replicas("other")["0"]} == HOME
+    assert {*map(frozenset, cluster.replicas("wide").values())} == {HOME, AWAY}
+    assert not cluster.exists("/poolkeeper/run")
+    configs = [f"/config/topics/{topic}" for topic in ("other", "wide")]
+    configs += [f"/config/brokers/{broker}" for broker in range(1, 5)]
+    told = [cluster.read(path) for path in configs if cluster.exists(path)]
+    assert "throttled" not in str(told)
+
+
+def begun(executor: Executor) -> int:
+    return sum(a.kind is ActionKind.RUN_BEGUN for outcome in executor.seen for a in outcome.did)
+
+
+def test_no_topic_moves_whose_node_the_controller_could_not_write() -> None:
+    """A controller writes it over and over, and does nothing else: no leader is elected.
+
+    The run of all others ends, none begins for this one alone, until the servers take it.
+    """
+    cluster, wanted = with_a_wide_topic()
+    executor = Executor(cluster, wanted, at_rest=is_left)
     executor.finish(passes_max=300)
-    assert {*cluster.replicas("other")["0"]} == {3, 4}
-    assert {*map(frozenset, cluster.replicas("wide").values())} == {frozenset({1, 2})}
+    assert_left_without_a_run(cluster)
+    assert begun(executor) == 1
+    end_ms = cluster.clock.now_ms() + FORGET_MS + 60_000
+    executor.at_rest = lambda _: cluster.clock.now_ms() > end_ms
+    executor.finish(passes_max=3000)
+    assert begun(executor) == 1
+    cluster.server.request_bytes_max = BUFFER_BYTES
+    executor.at_rest = converged
+    executor.finish(passes_max=3000)
+    assert {*map(frozenset, cluster.replicas("wide").values())} == {HOME}
+
+
+def test_the_plan_of_a_person_ends_without_a_topic_whose_node_is_too_large() -> None:
+    cluster, wanted = with_a_wide_topic()
+    session = FakeSession(cluster.server, cluster.clock)
+    plan = make_plan(wanted, observe.cluster(session, "c").cluster)
+    executor = Executor(cluster, wanted, agreed=plan)
+    executor.finish(passes_max=300)
+    assert_left_without_a_run(cluster)
+    kind = ActionKind.TOPIC_NODE_TOO_LARGE
+    (left,) = [a for a in executor.seen[-1].did if a.kind is kind]
+    assert (left.topic, len(left.partitions)) == ("wide", 20)
+
+
+def test_a_limit_that_is_lowered_in_mid_run_ends_it_without_the_topic() -> None:
+    cluster, wanted = with_a_wide_topic()
+    cluster.server.request_bytes_max = BUFFER_BYTES
+
+    def is_under_way(outcome: Outcome) -> bool:
+        return any(a.kind is ActionKind.STAGE_FINISHED for a in outcome.did)
+
+    executor = Executor(cluster, wanted, at_rest=is_under_way)
+    executor.finish(passes_max=300)
+    cluster.server.request_bytes_max = NODE_BYTES_MAX
+    executor.at_rest = is_left
+    executor.finish(passes_max=300)
+    assert_left_without_a_run(cluster)
+    told = [a for outcome in executor.seen for a in outcome.did]
+    assert ActionKind.TOPIC_NODE_TOO_LARGE in {a.kind for a in told}

@@ -213,3 +213,6 @@ class ClusterAccess(ClusterView, Protocol):
         self, topics: Sequence[str], brokers: Sequence[int]
     ) -> dict[str | int, UnreadableConfig]:
         """Return which of these cannot be throttled, and why; nothing is written."""
+
+    def takes(self, size: int) -> bool:
+        """Ask whether a node of a topic may have so many bytes; nothing is written."""

@@ -144,6 +144,7 @@ def _continue_run(context: PassContext, desired: Desired, run: Run, guard: RunGu
                 context.memory.copy_holds, copies_of(document.plan), now_ms
             ),
             unwritable=context.memory.unwritable,
+            bounds=context.memory.server_limits.bounds(now_ms),
         )
         decision = runs.decide(at)
         if not isinstance(decision, NeededInput):

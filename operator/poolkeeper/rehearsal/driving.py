@@ -27,6 +27,7 @@ from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.specs import Window
 from poolkeeper.planning.run_state.gates import windows
+from poolkeeper.planning.run_state.progress.staying_moves import STAYING_ACTIONS
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.executor import AWAY_MS, Executor, NeverEnds
 from poolkeeper.rehearsal.recorder import Recorder
@@ -152,8 +153,8 @@ class Driver(Executor):
     stages: list[StageTimes] = field(default_factory=list)
     waited: dict[str, Waiting] = field(default_factory=dict)
     last: Outcome | None = None
-    unlimited: Action | None = None
-    """Which moves stay, as no throttle can limit them; the run of all others ends without them."""
+    staying: Action | None = None
+    """Which moves stay, and why; the run of all others ends without them."""
     _pause_s: float = PAUSE_S
     _news: tuple[int, int] = (0, 0)
     _looked_s: float = 0.0
@@ -185,8 +186,8 @@ class Driver(Executor):
                 transfers.quantum_ms = self.quanta.of_stage_ms(action.stage)
             elif action.kind is ActionKind.STAGE_FINISHED and self.stages:
                 self.stages[-1].end_s = now_s
-            elif action.kind is ActionKind.MOVES_UNLIMITED:
-                self.unlimited = action
+            elif action.kind in STAYING_ACTIONS:
+                self.staying = action
             self.recorder.tell(action.kind.value, self.words_of(action))
         self._passes_in_vain += 1
         if outcome.did or any(w.reason is WaitReason.OUTSIDE_WINDOW for w in outcome.waits):

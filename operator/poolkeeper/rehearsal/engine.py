@@ -216,8 +216,8 @@ def _drive(driver: Driver, copy: RehearsedCluster, plan: Plan) -> tuple[End, str
     last = driver.last
     if last is not None and last.state is State.STOPPED:
         return End.STOPPED, "the run stopped before its end"
-    if driver.unlimited is not None:
-        return End.REFUSED, driver.words_of(driver.unlimited)
+    if driver.staying is not None:
+        return End.REFUSED, driver.words_of(driver.staying)
     return End.FINISHED, ""
 
 

@@ -10,6 +10,7 @@ from poolkeeper.wording.pieces import (
     counted,
     deletion_taken_back,
     few_of,
+    node_too_large,
     topic_too_large,
     were,
 )
@@ -159,6 +160,9 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.CONFIG_UNLOADABLE: lambda action: (
         f"left as they are: no broker makes replicas of {few_of(action.partitions)} with the config"
         f" of topic {action.topic}; `poolkeeper plan` says why"
+    ),
+    _A.TOPIC_NODE_TOO_LARGE: lambda action: (
+        f"left as they are: {few_of(action.partitions)}, as {node_too_large(action.topic)}"
     ),
     _A.MOVES_LEFT_TO_KRAFT: lambda action: (
         f"left as they are: {few_of(action.partitions)} {were(action.partitions)} being moved, and"

@@ -13,6 +13,7 @@ from poolkeeper.wording.pieces import (
     deletion_taken_back,
     few_of,
     lack,
+    node_too_large,
     whole_mib,
 )
 
@@ -134,8 +135,7 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     ),
     _R.TOO_FEW_IN_SYNC: _few_in_sync,
     _R.TOPIC_NODE_TOO_LARGE: lambda wait: (
-        f"{few_of(wait.partitions)}: the znode of topic {wait.topic} is too large for any move:"
-        " raise jute.maxbuffer of the ZooKeeper servers to several times its size"
+        f"{few_of(wait.partitions)}: {node_too_large(wait.topic)}"
     ),
     _R.LAW_WORSENED: _worsened,
     _R.NO_ROOM_ON_DISKS: _room,

@@ -16,6 +16,14 @@ UNNOTICED = (
 )
 
 
+def node_too_large(topic: str) -> str:
+    """Return why no partition of a topic moves whose node is too large for it."""
+    return (
+        f"the znode of topic {topic} is too large for any move: raise jute.maxbuffer of the"
+        " ZooKeeper servers to several times its size"
+    )
+
+
 def topic_too_large(topic: str, size_bytes: int, most: int) -> str:
     """Return why a topic is not written; `most`: that we write at once, 0 for the servers' limit.
 

@@ -293,3 +293,7 @@ class ZooKeeperAccess(ZooKeeperView):
     ) -> dict[str | int, UnreadableConfig]:
         """Return which of these cannot be throttled, and why; nothing is written."""
         return throttling.unlimited(self._session, topics, brokers)
+
+    def takes(self, size: int) -> bool:
+        """Ask whether the servers take a node of so many bytes; nothing is written."""
+        return self._session.takes(size)

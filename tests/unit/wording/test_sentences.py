@@ -225,6 +225,7 @@ def actions(kind: ActionKind) -> list[Action]:
             Action(A.MOVES_UNLIMITED, partitions=T[:1]),
         ],
         A.CONFIG_UNLOADABLE: [Action(A.CONFIG_UNLOADABLE, topic="t", partitions=T[:1])],
+        A.TOPIC_NODE_TOO_LARGE: [Action(A.TOPIC_NODE_TOO_LARGE, topic="t", partitions=T[:1])],
         A.STAGE_REQUESTED: [Action(A.STAGE_REQUESTED, stage=2, count=2, attempt=2)],
         A.TOPIC_TOO_LARGE: [
             Action(A.TOPIC_TOO_LARGE, topic="t", count=300_000),

@@ -30,6 +30,7 @@ _LEFT = frozenset(
         ActionKind.MOVES_UNSEEN,
         ActionKind.MOVES_UNLIMITED,
         ActionKind.CONFIG_UNLOADABLE,
+        ActionKind.TOPIC_NODE_TOO_LARGE,
         ActionKind.MOVES_LEFT_TO_KRAFT,
         ActionKind.LOG_DIR_MOVES_GIVEN_UP,
         ActionKind.THROTTLES_STAY,

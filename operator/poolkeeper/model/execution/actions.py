@@ -76,6 +76,8 @@ class ActionKind(StrEnum):
     """No throttle can limit moves of `partitions`, by `topic`, `broker` or the rate: they stay."""
     CONFIG_UNLOADABLE = "ConfigUnloadable"
     """No broker can load the config of `topic`: moves of `partitions` stay."""
+    TOPIC_NODE_TOO_LARGE = "TopicNodeTooLarge"
+    """The node of `topic` is too large for any move: `partitions` stay."""
 
     LEFT_TO_OTHERS = "LeftToOthers"
     """Others moved or deleted `partitions` of a plan that is otherwise done."""

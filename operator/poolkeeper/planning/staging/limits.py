@@ -78,6 +78,12 @@ class ServerLimits:
     topic_node_bytes: int = DEFAULT_BOUNDS.topic_node_bytes
     learned_ms: int = 0
 
+    def as_of(self, now_ms: int) -> "ServerLimits":
+        """Return what is known of it at this time."""
+        if now_ms - self.learned_ms > FORGET_MS:
+            return ServerLimits(learned_ms=now_ms)
+        return replace(self, learned_ms=now_ms)
+
     def bounds(self, now_ms: int) -> Bounds:
         """Return the bounds of a stage."""
         if now_ms - self.learned_ms > FORGET_MS:

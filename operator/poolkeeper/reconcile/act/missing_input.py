@@ -64,7 +64,7 @@ def complete_view(
                     at.desired,
                     records=records,
                     gone=view.gone,
-                    bounds=context.memory.server_limits.bounds(context.now_ms()),
+                    bounds=at.bounds,
                 )
             return replace(
                 view,

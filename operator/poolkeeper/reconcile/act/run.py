@@ -22,12 +22,12 @@ from poolkeeper.planning.run_state.gates.disks import SeenDisks
 from poolkeeper.planning.run_state.progress.move_progress import OPEN_STATES, classify
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.staging import next_stage
-from poolkeeper.planning.staging.limits import ServerLimits
 from poolkeeper.reconcile.act import (
     keep_throttles,
     log_dir_requests,
     return_moves,
     run_end,
+    server_limits,
     stall_recovery,
 )
 from poolkeeper.reconcile.context import PassContext, lost_by_now, outcome_of, progress_outcome
@@ -189,7 +189,7 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
         if len(entries) == 1 and not isinstance(large, GrowingNodeTooLarge):
             raise
         # The servers' limit was lowered. The next pass looks for a smaller stage.
-        context.memory.server_limits = _narrowed(context, large)
+        server_limits.note_too_large(context, large)
         return progress_outcome(context, run, at.plan, *decision.found)
     context.memory.moves_in_flight = len(entries)
     context.memory.begun = set()
@@ -203,14 +203,6 @@ def _request_stage(context: PassContext, at: RunSituation, decision: RequestStag
         ActionKind.STAGE_REQUESTED, stage=after.stage, count=len(entries), attempt=again
     )
     return progress_outcome(context, after, at.plan, *decision.found, requested)
-
-
-def _narrowed(context: PassContext, large: TooLarge) -> ServerLimits:
-    """Return limits for a stage half as large as the one that the servers do not take."""
-    limits = replace(context.memory.server_limits, learned_ms=context.now_ms())
-    if isinstance(large, GrowingNodeTooLarge):
-        return replace(limits, topic_node_bytes=(large.bytes_before + large.bytes) // 2)
-    return replace(limits, transaction_bytes=large.bytes // 2)
 
 
 def _watch_stage(context: PassContext, at: RunSituation, decision: Watch) -> Outcome:

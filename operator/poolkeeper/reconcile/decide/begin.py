@@ -19,8 +19,9 @@ from poolkeeper.planning.run_state.progress.move_progress import (
 )
 from poolkeeper.planning.run_state.progress.staying_moves import StayingMoves
 from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited, unlimited_copies
+from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.decide import held_moves, unloadable_configs
+from poolkeeper.reconcile.decide import held_moves, large_nodes, unloadable_configs
 from poolkeeper.reconcile.decide.decisions import WAITS_MAX, BeginRun, DoNothing
 
 _TRIED_FIRST = 64
@@ -94,18 +95,21 @@ def staying_at_begin(
     desired: Desired,
     cluster: Cluster,
     unwritable: Mapping[str | int, UnreadableConfig],
+    bounds: Bounds = DEFAULT_BOUNDS,
 ) -> StayingMoves:
     """Return what would stay, of the moves `left` and of `copies`.
 
-    No throttle can limit it as declared, or no broker can load the config of its topic.
+    No throttle can limit it as declared, no broker can load the config of its topic, or the node of
+    that is too large, by what the ZooKeeper servers take (`bounds`).
     """
     left = tuple(left)
+    large = large_nodes.too_large(plan.moves, left, cluster, bounds)
     unloadable = unloadable_configs.unloadable(plan.moves, left, cluster, desired)
     throttle = desired.cluster.execution.throttle
     if throttle.mode is ThrottleMode.NONE:
-        return StayingMoves(unloadable)
+        return StayingMoves({**large, **unloadable})
     rate = throttle.rate_bytes_per_s
     return StayingMoves(
-        {**unlimited(plan.moves, left, cluster, rate, unwritable), **unloadable},
+        {**large, **unlimited(plan.moves, left, cluster, rate, unwritable), **unloadable},
         unlimited_copies(copies_of(plan), copies, unwritable),
     )

@@ -25,6 +25,7 @@ from poolkeeper.model.plans import Plan
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.reassignments.requests import Stall
 from poolkeeper.planning.run_state.throttling.throttles import ThrottleWatch
+from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds
 from poolkeeper.planning.staging.next_stage import Stage
 from poolkeeper.reconcile.observe.run_view import RunView
 from poolkeeper.reconcile.pass_memory import CopyMemory
@@ -43,7 +44,8 @@ class RunSituation:
     the time at which the adaptive throttle was last checked. `electing_since_ms`: since when a
     request for elections is there at every look. `throttles`: what is known of the run's. `copies`:
     what is known of its moves between log directories. `held`: those of them that are held.
-    `unwritable`: by topic and by broker, why it cannot be throttled.
+    `unwritable`: by topic and by broker, why it cannot be throttled. `bounds`: what the ZooKeeper
+    servers take.
     """
 
     run: Run
@@ -61,6 +63,7 @@ class RunSituation:
     electing_since_ms: int | None = None
     held: Collection[int] = ()
     unwritable: Mapping[str | int, UnreadableConfig] = field(default_factory=dict)
+    bounds: Bounds = DEFAULT_BOUNDS
 
     @property
     def plan(self) -> Plan:

@@ -21,7 +21,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
 )
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited
-from poolkeeper.reconcile.decide import unloadable_configs
+from poolkeeper.reconcile.decide import large_nodes, unloadable_configs
 from poolkeeper.reconcile.decide.cancelling import cancel_candidates
 from poolkeeper.reconcile.decide.decisions import WAITS_MAX, RunSituation
 
@@ -113,11 +113,15 @@ def lasting_waits(plan: Plan, held: Mapping[int, tuple[Wait, ...]]) -> tuple[Wai
 def waits_of_staying(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[int, Wait]:
     """Return the moves, of those `left`, that the run ends without unless something is mended.
 
-    No throttle can limit them, or no broker can load the config of their topic.
+    No throttle can limit them, no broker can load the config of their topic, or its node is too
+    large.
     """
     pending = [m for m in left if at.view.progress[m].state is MoveState.PENDING]
-    unloadable = unloadable_configs.unloadable(at.plan.moves, pending, cluster, at.desired)
-    return {**unlimited_moves(at, pending, cluster), **unloadable}
+    return {
+        **large_nodes.too_large(at.plan.moves, pending, cluster, at.bounds),
+        **unlimited_moves(at, pending, cluster),
+        **unloadable_configs.unloadable(at.plan.moves, pending, cluster, at.desired),
+    }
 
 
 def unlimited_moves(at: RunSituation, left: Iterable[int], cluster: Cluster) -> dict[int, Wait]:

@@ -38,6 +38,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
 )
 from poolkeeper.planning.run_state.progress.staying_moves import StayingMoves
 from poolkeeper.planning.run_state.throttling import throttles
+from poolkeeper.reconcile.act import server_limits
 from poolkeeper.reconcile.act.run import begin_run
 from poolkeeper.reconcile.act.steps import write_steps
 from poolkeeper.reconcile.authority import approver
@@ -124,10 +125,18 @@ def _staying(
     brokers = sorted({*throttles.brokers_of(moves), *(steps[n].broker for n in copies)})
     limited = desired.cluster.execution.throttle.mode is not ThrottleMode.NONE
     old = now_ms - memory.unwritable_ms >= ASK_AGAIN_MS
-    stay = begin.staying_at_begin(plan, left, copies, desired, cluster, memory.unwritable)
+    names = {plan.moves[m].topic for m in left} & cluster.topics.keys()
+    server_limits.ask_about_nodes(context, [cluster.topics[name] for name in names])
+    bounds = memory.server_limits.bounds(now_ms)
+
+    def staying() -> StayingMoves:
+        known = memory.unwritable
+        return begin.staying_at_begin(plan, left, copies, desired, cluster, known, bounds)
+
+    stay = staying()
     if limited and (old or len(stay) < len(left) + len(copies)):
         memory.unwritable, memory.unwritable_ms = context.access.unlimited(topics, brokers), now_ms
-        stay = begin.staying_at_begin(plan, left, copies, desired, cluster, memory.unwritable)
+        stay = staying()
     return stay if stay and len(stay) == len(left) + len(copies) else None
 
 

@@ -36,7 +36,7 @@ _WARNINGS = frozenset(
         *(_A.CONTROLLER_WOKEN, _A.CONTROLLER_FAILOVER, _A.ORPHANED_MOVES_FINISHED),
         *(_A.UNCLEAN_ELECTION, _A.LOG_DIR_MOVES_GIVEN_UP, _A.MOVES_UNLIMITED, _A.THROTTLES_STAY),
         *(_A.MOVES_LEFT_TO_KRAFT, _A.THROTTLES_LEFT_TO_KRAFT, _A.COPIES_UNTHROTTLED),
-        _A.CONFIG_UNLOADABLE,
+        *(_A.CONFIG_UNLOADABLE, _A.TOPIC_NODE_TOO_LARGE),
     )
 )
 """What was done about something that went wrong, or that somebody else did."""
@@ -50,6 +50,7 @@ TOLD_WAITS: Mapping[WaitReason | RefusalReason, str] = {
     _R.THROTTLES_UNREADABLE: "ThrottlesUnreadable",
     _R.THROTTLES_UNWRITABLE: "ThrottlesUnwritable",
     _R.CONFIG_UNLOADABLE: _A.CONFIG_UNLOADABLE.value,
+    _R.TOPIC_NODE_TOO_LARGE: _A.TOPIC_NODE_TOO_LARGE.value,
     RefusalReason.THROTTLE_TOO_LOW: _A.MOVES_UNLIMITED.value,
 }
 """Decisions to leave something as it is, by the wait that names it; with their reasons."""

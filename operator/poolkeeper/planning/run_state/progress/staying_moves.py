@@ -1,6 +1,7 @@
 """Moves that a run ends without, each with why it stays: what that comes from may be mended.
 
-No throttle can limit them, or no broker can begin them. That is a matter of those moves alone.
+No throttle can limit them, no broker can begin them, or their topic's node is too large for any
+move. That is a matter of those moves alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,15 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Move, MoveLogDir, Plan
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.progress.log_dir_copies import copies_of
+
+_OF_TOPIC = {
+    WaitReason.CONFIG_UNLOADABLE: ActionKind.CONFIG_UNLOADABLE,
+    WaitReason.TOPIC_NODE_TOO_LARGE: ActionKind.TOPIC_NODE_TOO_LARGE,
+}
+"""What tells of moves that stay for something of their topic."""
+
+STAYING_ACTIONS = frozenset((ActionKind.MOVES_UNLIMITED, *_OF_TOPIC.values()))
+"""What tells that a run ended without moves."""
 
 
 @frozen
@@ -47,9 +57,7 @@ def actions_of_staying(
         named.setdefault(wait, []).append(moves[m].name)
     return tuple(
         Action(
-            ActionKind.CONFIG_UNLOADABLE
-            if wait.reason is WaitReason.CONFIG_UNLOADABLE
-            else ActionKind.MOVES_UNLIMITED,
+            _OF_TOPIC.get(wait.reason, ActionKind.MOVES_UNLIMITED),
             topic=wait.topic,
             broker=wait.brokers[0] if wait.brokers else None,
             partitions=tuple(names),

@@ -164,8 +164,10 @@ def _if_unapproved(at: TopicSituation) -> ReadyCondition | None:
 
 
 def _if_too_large(at: TopicSituation) -> ReadyCondition | None:
-    wait = wait_of_topic(at, WaitReason.TOPIC_TOO_LARGE)
-    if wait is None or not at.plan_work.steps:
+    written = wait_of_topic(at, WaitReason.TOPIC_TOO_LARGE) if at.plan_work.steps else None
+    moved = wait_of_topic(at, WaitReason.TOPIC_NODE_TOO_LARGE)
+    wait = written or moved
+    if wait is None:
         return None
     return ReadyCondition(ReadyStatus.STALLED, "TooLarge", wording.sentence(wait))
 

@@ -293,6 +293,16 @@ def test_a_topic_that_is_too_large_to_be_written_says_so_and_no_other() -> None:
     assert told_of[good.key]["conditions"][0]["reason"] == "Creating"
 
 
+def test_a_topic_whose_node_is_too_large_to_move_is_stalled_and_no_other() -> None:
+    every = assemble((AUTO, *POOLS, *(topic(name, "fast") for name in ("large", "other"))))
+    what = seen(kafka([kafka_topic(name, (4, 5)) for name in ("large", "other")]))
+    wait = Wait(WaitReason.TOPIC_NODE_TOO_LARGE, topic="large")
+    outcome = replace(at_rest(every["main"], what), waits=(wait,))
+    told_of = statuses(every["main"], what, outcome, NOW_MS)
+    reasons = {key.name: told["conditions"][0]["reason"] for key, told in told_of.items()}
+    assert (reasons["large"], reasons["other"]) == ("TooLarge", "Waiting")
+
+
 def test_a_topic_over_the_quota_of_its_pool_is_stalled() -> None:
     fast = pool("fast", 1, 2, 3, quotas={"partitions": 6})
     new = topic("new", "fast", partitions=4, replicationFactor=1)

@@ -25,10 +25,14 @@ class GainTooSmall:
 
 @frozen
 class BalanceHeld:
-    """Topics cannot be read that may have replicas in the pool: what is uneven is not known."""
+    """Topics cannot be read that may have replicas in the pool: what is uneven is not known.
+
+    `changing`: all of them changed while they were read, so that the next reading has them.
+    """
 
     reason: ClassVar = ProblemReason.BALANCE_HELD
     topics: Names
+    changing: bool = False
 
     def __str__(self) -> str:
         one = self.topics.total == 1

@@ -143,7 +143,7 @@ def plan_scope(
     to_delete = tuple(name for name in to_delete if name not in left_out and name not in kept)
     problems += _unlawful(desired, specs)
     uncounted = _uncounted(desired, pools, cluster, specs)
-    problems += _balance_held(pools, uncounted)
+    problems += _balance_held(pools, uncounted, cluster.torn)
     return PlanScope(pools, homes, to_create, to_delete, tuple(problems + refused), uncounted)
 
 
@@ -166,10 +166,12 @@ def _uncounted(
 
 
 def _balance_held(
-    pools: Mapping[str, ResourcePoolSpec], uncounted: Mapping[str, tuple[str, ...]]
+    pools: Mapping[str, ResourcePoolSpec],
+    uncounted: Mapping[str, tuple[str, ...]],
+    torn: Collection[str],
 ) -> list[PlanProblem]:
     return [
-        PlanProblem(name, "balance", BalanceHeld(Names.of(topics)))
+        PlanProblem(name, "balance", BalanceHeld(Names.of(topics), {*topics} <= {*torn}))
         for name, topics in uncounted.items()
         if any(goal.kind is not GoalKind.LOG_DIRS for goal in pools[name].goals)
     ]

@@ -6,6 +6,7 @@ from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import Mode, ResourcePoolSpec
+from poolkeeper.planning.facts.balance import BalanceHeld
 from poolkeeper.planning.run_state.progress.convergence import PoolStanding
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.cluster_conditions import run_delay
@@ -109,11 +110,13 @@ def _ready_condition(
             )
         message = f"{name} cannot be read; see its status"
         return ReadyCondition(ReadyStatus.UNKNOWN, "Unreachable", message)
-    if standing.changing:
+    found = _progress_condition(inputs, work, outcome, resource.name, standing)
+    is_even_unknown = any(map(_awaits_reading, _pool_problems(outcome, resource.name)))
+    if standing.changing or (found.status is ReadyStatus.READY and is_even_unknown):
         message = "topics change while they are being read"
         waiting = ReadyCondition(ReadyStatus.RECONCILING, "Waiting", message)
         return ready_before(resource.status, resource.generation) or waiting
-    return _progress_condition(inputs, work, outcome, resource.name, standing)
+    return found
 
 
 def _progress_condition(
@@ -130,7 +133,8 @@ def _progress_condition(
         return ReadyCondition(ReadyStatus.RECONCILING, "Moving", "; ".join(said))
     unplanned = 0 if work.planned else standing.misplaced
     if not emptying and not planned.needed and not unplanned:
-        problems = [*inputs.health.pools.get(pool, ()), *_pool_problems(outcome, pool)]
+        of_pool = (p for p in _pool_problems(outcome, pool) if not _awaits_reading(p))
+        problems = [*inputs.health.pools.get(pool, ()), *of_pool]
         return in_place_condition(["in place"], problems)
     what = "; ".join(emptying) or f"{count(planned.needed or unplanned, 'partition')} to move"
     leaving = any(work.leaving.get(broker) for broker in standing.draining)
@@ -184,6 +188,11 @@ def _drain_problem(outcome: Outcome, pool: str, standing: PoolStanding) -> str:
 def _pool_problems(outcome: Outcome, pool: str) -> list[PlanProblem]:
     """Rules and goals that the pool as a whole does not meet."""
     return [p for p in outcome.problems if p.pool == pool and not p.topic]
+
+
+def _awaits_reading(problem: PlanProblem) -> bool:
+    """Whether the next reading tells if the pool is even: topics changed during this one."""
+    return isinstance(problem.facts, BalanceHeld) and problem.facts.changing
 
 
 def _problem_text(problem: PlanProblem) -> str:

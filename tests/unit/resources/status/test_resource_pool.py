@@ -9,7 +9,7 @@ from poolkeeper.model.execution.outcomes import Outcome, State
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.topology import Topic
-from poolkeeper.resources.checks.assembly import assemble
+from poolkeeper.resources.checks.assembly import Assembly, assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from unit.resources.bodies import kafka, kafka_topic, pool, topic
 from unit.resources.situations import (
@@ -121,6 +121,10 @@ def test_a_drained_broker_is_listed_once_it_is_empty() -> None:
     assert found["conditions"][0]["status"] == "True"
 
 
+def main(objects: tuple[CustomResource, ...]) -> Assembly:
+    return assemble(objects)["main"]
+
+
 MOVING_IN = topic("orders", "fast", partitions=4, replicationFactor=2)
 
 
@@ -154,6 +158,34 @@ def test_a_drained_broker_is_not_empty_because_a_topic_changes_under_the_reader(
     assert fresh["conditions"] == conditions(
         "Busy", "Waiting", "topics change while they are being read"
     )
+
+
+@pytest.mark.parametrize("name", ["orders", "of-nobody"])
+def test_what_changed_under_the_reader_is_no_news_of_a_pool(name: str) -> None:
+    others = [each for each in (IN_FAST, kafka_topic("of-nobody", (1, 2))) if each.name != name]
+    objects = (AUTO, *POOLS, WANTED)
+    before = seen(kafka([IN_FAST, kafka_topic("of-nobody", (1, 2))]))
+    written = with_statuses(objects, told(objects, before, at_rest(main(objects), before)))
+    torn = replace(kafka(others), torn=frozenset({name}))
+    outcome = at_rest(main(objects), seen(torn))
+    assert [p.reason for p in outcome.problems if p.pool == "fast" and not p.topic]
+    # What a pass tells of has the topic as it was before.
+    found = told(written, before, replace(outcome, last_observation=before))[FAST]
+    assert found == written[1].status
+    fresh = told(objects, before, replace(outcome, last_observation=before))[FAST]
+    assert fresh["conditions"] == conditions(
+        "Busy", "Waiting", "topics change while they are being read"
+    )
+
+
+def test_what_changed_under_the_reader_is_not_told_beside_what_is_wrong() -> None:
+    objects = (AUTO, *POOLS, WANTED)
+    whole = kafka([IN_FAST])
+    whole = replace(whole, brokers={b: each for b, each in whole.brokers.items() if b != 3})
+    outcome = at_rest(main(objects), seen(replace(whole, topics={}, torn=frozenset({"orders"}))))
+    found = told(objects, seen(whole), replace(outcome, last_observation=seen(whole)))[FAST]
+    (ready, _) = found["conditions"]
+    assert (ready["reason"], "evened" in ready["message"]) == ("BrokersMissing", False)
 
 
 def test_a_pool_is_not_in_place_while_no_plan_of_it_is_known() -> None:

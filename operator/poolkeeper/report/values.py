@@ -45,6 +45,8 @@ class Gap(StrEnum):
     """The cluster's snapshot was read more than a day before that day."""
     NOT_READ = "NotRead"
     """The cluster could not be read."""
+    NOT_READ_AGAIN = "NotReadAgain"
+    """A later snapshot of that day could not be read; the one before it counts."""
     NO_FEATURES = "NoFeatures"
     """Other clusters or earlier days have features, this cluster has none of that day."""
     NO_PLAN = "NoPlan"

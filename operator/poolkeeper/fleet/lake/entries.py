@@ -32,6 +32,7 @@ class ClusterEntry:
     """What counts of a cluster: the run that made its rows, from which input, and where they are.
 
     `input` is empty where the rows must be made again.
+    `later_failure`: why a later run could not make them anew, so that these still count.
     """
 
     cluster: str
@@ -42,6 +43,7 @@ class ClusterEntry:
     figures: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     files: tuple[TableFile, ...] = ()
+    later_failure: str = ""
 
     @property
     def is_ok(self) -> bool:
@@ -80,6 +82,7 @@ def to_bytes(entries: Iterable[ClusterEntry], published: int) -> bytes:
                 "figures": sorted(each.figures.items()),
                 "versions": sorted(each.versions.items()),
                 "files": [file._asdict() for file in each.files],
+                "later_failure": each.later_failure or None,
             }
             for each in listed
         ],
@@ -108,6 +111,7 @@ def from_bytes(body: bytes, file: str) -> dict[str, ClusterEntry]:
                     row["figures"],
                     row["versions"],
                     tuple(TableFile(**each) for each in row["files"]),
+                    row["later_failure"] or "",
                 )
             )
             for cluster, row in zip(clusters, rows, strict=True)

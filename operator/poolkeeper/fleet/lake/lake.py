@@ -45,6 +45,8 @@ DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _RUNS, _CURRENT = "runs", "current"
 _OLD_LAYOUT = ("manifests", "clusters")
 Prepare = Callable[[Mapping[str, ClusterEntry], Mapping[str, ClusterEntry]], None]
+Succeed = Callable[[ClusterEntry, ClusterEntry], ClusterEntry]
+"""What counts of a cluster of which this counted, and that was made."""
 
 
 @frozen
@@ -126,8 +128,13 @@ class Lake:
         self._mark(run)
         return run
 
-    def publish(self, run: StepRun, made: Iterable[ClusterEntry]) -> None:
-        """Make these rows what counts of the run's step and day, at once.
+    def publish(
+        self,
+        run: StepRun,
+        made: Iterable[ClusterEntry],
+        succeed: Succeed = lambda before, made: made,
+    ) -> dict[str, ClusterEntry]:
+        """Make these rows what counts of the run's step and day, at once; returns what counts.
 
         Those of other clusters stay as they are by then, whoever has made them. See `versions` for
         several runs at once. Raises `Unavailable` where files of the run are gone: it stood still
@@ -146,9 +153,14 @@ class Lake:
             for each in replaced | self._lost(run, used):
                 self._mark(replace(run, id=each))
 
-        after = self._change(run.step, run.day, lambda before: {**before, **own}, prepare)
+        def changed(before: Mapping[str, ClusterEntry]) -> dict[str, ClusterEntry]:
+            known = {name: succeed(before[name], own[name]) for name in own if name in before}
+            return {**before, **own, **known}
+
+        after = self._change(run.step, run.day, changed, prepare)
         if run.id in _runs(after):
             self.objects.delete(f"{_RUNS}/{run.id}.json")
+        return after
 
     def drop(
         self, step: str, day: str, clusters: Container[str], tables: Iterable[TableSchema]

@@ -196,7 +196,7 @@ def _readable(known: Day, reader: Reader, name: str, site: str) -> ClusterFigure
         brokers,
         hottest(name, loads, brokers),
         {pool.name: pool.headroom for pool in tables.desired.pools} if tables.desired else {},
-        (*_old_snapshot(known, entry), *plan_gaps, *_no_features(known, name)),
+        (*_unrenewed_snapshot(known, entry), *plan_gaps, *_no_features(known, name)),
     )
 
 
@@ -228,10 +228,13 @@ def _planned(
     return ClusterReport(name, site, failed=gaps.sentence(gap)), (gap,)
 
 
-def _old_snapshot(known: Day, entry: ClusterEntry) -> Iterator[Missing]:
+def _unrenewed_snapshot(known: Day, entry: ClusterEntry) -> Iterator[Missing]:
     """A file that nobody makes anew is found day after day; one of the evening before is none."""
     read_ms = int(entry.figures["read_ms"])
     begin = datetime.fromisoformat(known.day).replace(tzinfo=UTC)
+    if entry.later_failure:
+        detail = f"{moment(read_ms)} ({entry.later_failure})"
+        yield Missing(Gap.NOT_READ_AGAIN, entry.cluster, detail)
     if read_ms < (begin.timestamp() - DAY_S) * 1000:
         yield Missing(Gap.OLD_SNAPSHOT, entry.cluster, moment(read_ms))
 

@@ -13,6 +13,7 @@ from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job
 from poolkeeper.fleet.engines.task_groups import runs, runs_at_most
 from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.stages import plan as stages_plan
@@ -68,7 +69,10 @@ def snapshot(
         )
         return engine.make(job)
 
-    return make_and_publish(step, make, lambda entry: entry.is_ok and bool(entry.input))
+    def keep(entry: ClusterEntry) -> bool:
+        return entry.is_ok and bool(entry.input) and not entry.later_failure
+
+    return make_and_publish(step, make, keep, outlast=True)
 
 
 def features(

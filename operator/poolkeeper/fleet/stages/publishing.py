@@ -8,7 +8,8 @@ published   one object with the entries of all clusters: those made, and all oth
 
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -35,6 +36,7 @@ from poolkeeper.fleet.storage import parquet
 from poolkeeper.fleet.storage.schemas import FAILED, OK
 from poolkeeper.fleet.storage.table_schema import TableSchema
 from poolkeeper.frozen import frozen
+from poolkeeper.text import moment
 
 __all__ = ["BUDGET", "FEATURES", "PLAN", "REPORT", "SNAPSHOT", "TABLES_OF"]
 
@@ -112,9 +114,16 @@ Make = Callable[[StepRun, Sequence[str]], Sequence[ClusterOutcome]]
 
 
 def make_and_publish(
-    step: Step, make: Make, keep: Callable[[ClusterEntry], bool] = lambda entry: True
+    step: Step,
+    make: Make,
+    keep: Callable[[ClusterEntry], bool] = lambda entry: True,
+    *,
+    outlast: bool = False,
 ) -> FleetOutcome:
-    """Make the rows that are missing, and publish all; `keep`: whether to keep an entry's rows."""
+    """Make the rows that are missing, and publish all; `keep`: whether to keep an entry's rows.
+
+    `outlast`: rows that are there still count where they cannot be made anew.
+    """
     before = step.lake.readable(step.name, step.day)
     kept = {} if step.again else _kept(step, before, keep)
     todo = [name for name in step.inputs if name not in kept]
@@ -123,11 +132,33 @@ def make_and_publish(
         run = step.lake.begin(step.name, step.day, TABLES_OF[step.name])
         outcomes = make(run, todo)
         made = entries_of_run(step, run, outcomes)
-        step.lake.publish(run, made.values())
+        succeed = partial(_outlasting, step) if outlast else _replacing
+        counting = step.lake.publish(run, made.values(), succeed)
+        made = {name: _told(entry, counting.get(name)) for name, entry in made.items()}
         distrust(step.lake, (path for outcome in outcomes for path in outcome.damaged))
     entries = {name: (made.get(name) or kept[name], name in made) for name in step.inputs}
     lines = [_line(entry, new) for _, (entry, new) in sorted(entries.items())]
     return FleetOutcome(step.name, step.day, tuple(lines))
+
+
+def _replacing(before: ClusterEntry, made: ClusterEntry) -> ClusterEntry:
+    return made
+
+
+def _outlasting(step: Step, before: ClusterEntry, made: ClusterEntry) -> ClusterEntry:
+    """What was made; or where that failed, what is there and whole, with the reason."""
+    is_there = before.is_ok and before.input and before.versions == _versions(step)
+    if made.is_ok or not is_there or not step.lake.whole({before.cluster: before}):
+        return made
+    return replace(before, later_failure=made.reason)
+
+
+def _told(made: ClusterEntry, counting: ClusterEntry | None) -> ClusterEntry:
+    """What was made; if that failed and what was there before still counts, it says so."""
+    if made.is_ok or counting is None or not counting.later_failure:
+        return made
+    at = moment(int(counting.figures["read_ms"]))
+    return replace(made, reason=f"{made.reason}; its snapshot of {at} still counts")
 
 
 def entries_of_run(

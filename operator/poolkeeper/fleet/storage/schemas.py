@@ -340,6 +340,7 @@ CURRENT = TableSchema(
         Column("figures", TEXT_MAP, "What is told of it: partitions, samples, moves, hash."),
         Column("versions", TEXT_MAP, "Version of each table."),
         Column("files", FILES, "The files that hold its rows, below the root, with their sizes."),
+        nullable("later_failure", TEXT, "Why a later run could not make its rows anew."),
     ),
     by=("step", "day"),
 )

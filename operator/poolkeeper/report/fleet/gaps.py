@@ -8,6 +8,8 @@ _SENTENCES = {
     Gap.OLD_SNAPSHOT: "its snapshot was read more than a day before that day, and its plan is made"
     " of that: see that a new one is made",
     Gap.NOT_READ: "it could not be read",
+    Gap.NOT_READ_AGAIN: "it could not be read again, and its plan is made of the snapshot before"
+    " that",
     Gap.NO_FEATURES: "it has no features of that day: run poolkeeper fleet features",
     Gap.NO_PLAN: "it has a snapshot and no plan, as planning was not begun or did not end:"
     " run poolkeeper fleet plan",

@@ -88,3 +88,18 @@ def test_what_only_the_command_writes_is_told(writer: str) -> None:
     added = set(re.findall(WRITERS[writer], source, re.MULTILINE))
     assert len(added) > 2
     assert added - set(re.findall(r"`([A-Za-z]+)`", section("Plan"))) == set()
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("plans/apply.py", "plans/apply_result.py", "plans/stop.py"),
+        *("repair.py", "validate.py", "import_.py", "snapshot.py", "version.py"),
+    ],
+)
+def test_what_other_commands_write_is_told(module: str) -> None:
+    source = (ROOT / "operator/poolkeeper/cli/commands" / module).read_text()
+    written = set(re.findall(r'[{,| ]"([A-Za-z]+)": ', source))
+    kinds = {"KafkaCluster", "ResourcePool", "Topic", "Rebalance"}
+    assert len(written) > 1
+    assert written - kinds - set(re.findall(r"`([A-Za-z]+)`", section("Other commands"))) == set()

@@ -196,6 +196,9 @@ def test_the_loss_of_the_controller_as_data(run, snapshot):
     }
     (estimate,) = told["estimates"]
     assert estimate["leaderMissingSeconds"] == pytest.approx(6.0, abs=0.1)
+    assert estimate["requests"] == "pipelined"
+    assert told["assumptions"]["partitionsOfUnknownState"] == 1
+    assert told["assumptions"]["topicsOfUnknownConfig"] == 1
     assert told["assumed"][:2] == [
         "all live replicas are in sync, for 1 partition of unknown state",
         "no config of its own, for 1 topic of unknown config",

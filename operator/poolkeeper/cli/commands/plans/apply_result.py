@@ -87,6 +87,7 @@ def emit_document(plan: Plan, outcome: Outcome, undone: Sequence[Undone]) -> Non
             "plan": plan.hash,
             "state": outcome.state.value,
             "waits": list(wording.sentences(outcome.waits)),
+            "waitsFor": left_undone.as_data(left_undone.of_waits(outcome.waits)),
             "undone": left_undone.as_data(undone),
         }
     )

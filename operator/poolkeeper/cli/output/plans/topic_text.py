@@ -9,7 +9,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from poolkeeper import near_names, wording
-from poolkeeper.cli.output import printing
+from poolkeeper.cli.output import left_undone, printing
 from poolkeeper.cli.output.ink import PLAIN, Ink
 from poolkeeper.cli.output.plans import plan_lines
 from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
@@ -17,7 +17,7 @@ from poolkeeper.errors import Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
-from poolkeeper.model.plans import ElectLeaders, Move, Plan, Step
+from poolkeeper.model.plans import ElectLeaders, Move, Plan, PlanProblem, Step
 from poolkeeper.model.problems import ProblemReason
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.model.topic_patterns import matches
@@ -71,7 +71,7 @@ class TopicAnswer:
     seen: PlanSeen
     partitions: tuple[PartitionAnswer, ...]
     steps: tuple[Step, ...]
-    problems: tuple[str, ...]
+    problems: tuple[PlanProblem, ...]
     waits: tuple[Wait, ...]
 
 
@@ -120,7 +120,7 @@ def answer(
         ),
         tuple(_steps_of(topic, seen.plan.steps)),
         tuple(
-            each.message
+            each
             for each in seen.plan.problems
             if each.topic == topic or (pool and not each.topic and each.pool == pool)
         ),
@@ -233,7 +233,7 @@ def _facts(found: TopicAnswer) -> Iterator[tuple[str, str]]:
     elections = [step for step in found.steps if isinstance(step, ElectLeaders)]
     if elected := sum(len(step.partitions) for step in elections):
         yield "leaders", f"preferred ones are elected for {count(elected, 'partition')}"
-    for problem in cut(found.problems, NAMED_MAX, grouped=False):
+    for problem in cut((each.message for each in found.problems), NAMED_MAX, grouped=False):
         yield "not done", problem
     blocking = wording.sentences(wait for wait in found.waits if blocks(wait))
     for sentence in cut(blocking, NAMED_MAX, grouped=False):
@@ -330,6 +330,11 @@ def as_data(found: TopicAnswer) -> dict[str, object]:
         "steps": plan_json.to_json(Plan(found.seen.plan.cluster, "", "", steps=found.steps))[
             "steps"
         ],
-        "problems": list(found.problems),
+        "problems": [each.message for each in found.problems],
+        "undone": left_undone.as_data(left_undone.of_problems(found.problems)),
         "waits": list(wording.sentences(found.waits)),
+        "waitsFor": left_undone.as_data(left_undone.of_waits(found.waits)),
+        "blocked": left_undone.as_data(
+            left_undone.of_waits(wait for wait in found.waits if blocks(wait))
+        ),
     }

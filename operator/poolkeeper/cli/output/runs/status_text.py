@@ -102,6 +102,7 @@ def as_data(status: Status) -> dict[str, object]:
         "balanceWaitsUntil": None if until_ms is None else moment(until_ms),
         "throttlesLeft": throttles_data(status.throttles_left),
         "waits": list(wording.sentences(waits)),
+        "waitsFor": left_undone.as_data(left_undone.of_waits(waits)),
         "blocked": left_undone.as_data(left_undone.of_waits(w for w in waits if blocks(w))),
         "warnings": [*status.warnings, *map(str, status.notes)],
         "problems": left_undone.as_data(left_undone.of_problems(status.troubles)),

@@ -7,6 +7,7 @@ from poolkeeper.cli.output.ink import Ink
 from poolkeeper.studies.broker_loss import (
     BrokerLoss,
     LeaderLoad,
+    LossAssumptions,
     LostPartition,
     PartitionFate,
 )
@@ -270,6 +271,7 @@ def as_data(loss: BrokerLoss, groups: Sequence[GroupLoss]) -> dict[str, object]:
         "estimates": [
             {
                 "controller": times.era.value,
+                "requests": times.era.name.lower(),
                 "controllerStartSeconds": round(times.begin_s, 3),
                 "controlledShutdownSeconds": round(times.stop_s, 3),
                 "leaderMissingSeconds": None if times.pause_s is None else round(times.pause_s, 3),
@@ -277,6 +279,16 @@ def as_data(loss: BrokerLoss, groups: Sequence[GroupLoss]) -> dict[str, object]:
             for times in loss.times
         ],
         "assumed": list(assumptions(loss)),
+        "assumptions": _assumptions_data(loss.assumptions),
+    }
+
+
+def _assumptions_data(assumptions: LossAssumptions) -> dict[str, object]:
+    return {
+        "partitionsOfUnknownState": assumptions.partitions_of_unknown_state,
+        "topicsOfUnknownConfig": assumptions.topics_of_unknown_config,
+        "topicsOfDefaultMinIsr": assumptions.topics_of_default_min_isr,
+        "topicsOfDefaultUncleanElection": assumptions.topics_of_default_unclean,
     }
 
 

@@ -180,7 +180,10 @@ def test_as_data():
         "planState": "under way",
         "steps": ({"kind": "ElectLeaders", "partitions": (("orders", 1),)},),
         "problems": [],
+        "undone": [],
         "waits": [],
+        "waitsFor": [],
+        "blocked": [],
     }
     assert isinstance(partitions, list)
     assert partitions[1] == {

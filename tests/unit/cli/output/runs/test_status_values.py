@@ -236,6 +236,7 @@ def test_as_data():
         "balanceWaitsUntil": None,
         "throttlesLeft": [],
         "waits": [],
+        "waitsFor": [],
         "blocked": [],
         "damaged": [],
         "problems": [],

@@ -134,6 +134,16 @@ class InvalidInput(Refused):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+def wrong_field(field: str, message: str) -> InvalidInput:
+    """The error of one field; what is wrong with an argument names its parameter."""
+    return InvalidInput([Problem("", 0, field, message)])
+
+
+def wrong_file(file: object, message: str) -> InvalidInput:
+    """The error of a whole file or folder, or of what its place names."""
+    return InvalidInput([Problem(str(file), 0, "", message)])
+
+
 class UndeclaredField(Refused):
     """The API server's definition of a kind lacks a field: it is of an earlier release."""
 

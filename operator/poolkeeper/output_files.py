@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import wrong_file
 
 READER_S = 10.0
 """How long a pipe may be without a reader: people begin both ends one after the other."""
@@ -54,7 +54,7 @@ def write(file: Path, body: str | bytes, mode: int = 0o666) -> None:
             _write(file, data, mode)
     except OSError as error:
         _remove(work)
-        raise Refused(f"{file}: cannot be written ({error.strerror})") from error
+        raise wrong_file(file, f"cannot be written ({error.strerror})") from error
     except BaseException:  # an interrupt
         _remove(work)
         raise
@@ -75,7 +75,7 @@ def make_folder(folder: Path) -> tuple[Path, ...]:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         remove_folders(made)
-        raise Refused(f"{folder}: cannot be made ({error.strerror})") from error
+        raise wrong_file(folder, f"cannot be made ({error.strerror})") from error
     except BaseException:  # an interrupt
         remove_folders(made)
         raise

@@ -228,7 +228,7 @@ def test_a_whole_report_exits_with_0_and_has_a_page_for_each_plan(lake: Lake, ru
 def test_a_forecast_does_not_end_before_the_day(lake: Lake, run):
     code, _, err = run(lake, "--until", BEFORE)
     assert code == 1
-    assert f"--until {BEFORE} is before the day of the report, {cases.DAY}" in err
+    assert f"--until {BEFORE}: is before the day of the report (expected {cases.DAY}" in err
 
 
 def test_the_tables_of_a_report_are_what_it_shows(lake: Lake):

@@ -31,8 +31,8 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from itertools import count as count_from
 
-from poolkeeper.errors import Refused
-from poolkeeper.text import count
+from poolkeeper.errors import InvalidInput, Problem, Refused, wrong_field
+from poolkeeper.text import count, few
 
 Brokers = Sequence[tuple[int, str | None]]
 """Broker ids with their racks, in id order."""
@@ -128,20 +128,17 @@ def add_partitions(
     absent one.
     """
     ordered = sorted(brokers, key=lambda broker: broker[0])
-    if 0 not in existing:
-        raise Refused("partition 0 is missing from the present assignment")
-    if set(existing) != set(range(len(existing))):
-        raise Refused(
-            f"partition ids must go from 0 to {len(existing) - 1}, have {sorted(existing)}"
-        )
+    if set(existing) != set(range(len(existing))) or not existing:
+        has = f"partitions {few(sorted(existing), grouped=False)}" if existing else "no partition"
+        raise wrong_field("existing", f"has {has} (expected 0 and all that follow, without gaps)")
     if new_total <= len(existing):
-        asked = count(new_total, "partition", grouped=False)
-        raise Refused(f"{asked}: can only grow (expected above {len(existing)})")
+        expected = f"more than {len(existing)}, as partitions can only grow"
+        raise wrong_field("new_total", f"is {new_total} (expected {expected})")
+    if not existing[0]:
+        raise wrong_field("existing.0", "is empty (expected the replicas of partition 0)")
     if manual is not None:
         added = range(len(existing), new_total)
         return _checked_manual(manual, added, len(existing[0]), {broker for broker, _ in ordered})
-    if not existing[0]:
-        raise Refused("partition 0 has no replicas to take the replication factor from")
     leader = existing[0][0]
     index = next((index for index, (broker, _) in enumerate(ordered) if broker >= leader), 0)
     start = leader if start_at_broker_id else index
@@ -177,35 +174,47 @@ def _across_racks(
 def _check_request(brokers: Brokers, partitions: int, replication_factor: int) -> None:
     ids = [broker for broker, _ in brokers]
     if partitions <= 0:
-        raise Refused(f"{partitions} partitions (expected at least 1)")
+        raise wrong_field("partitions", f"is {partitions} (expected at least 1)")
     if replication_factor <= 0:
-        raise Refused(f"replication factor {replication_factor} (expected at least 1)")
+        raise wrong_field("replication_factor", f"is {replication_factor} (expected at least 1)")
     if replication_factor > len(ids):
-        most = count(len(ids), "broker", grouped=False)
-        raise Refused(f"replication factor {replication_factor} (expected at most {most})")
+        expected = f"at least {replication_factor}, the replication factor"
+        raise wrong_field("brokers", f"has {len(ids)} (expected {expected})")
     if len(set(ids)) < len(ids):
         twice = sorted(broker for broker, times in Counter(ids).items() if times > 1)
-        raise Refused(f"brokers {twice} are named twice")
+        raise wrong_field("brokers", f"has {few(twice, grouped=False)} twice (expected each once)")
     without = sorted(broker for broker, rack in brokers if rack is None)
     if without and len(without) < len(ids):
-        raise Refused(f"brokers {without} have no rack (expected one for all brokers or for none)")
+        expected = "one for all brokers or for none"
+        said = f"has no rack for {few(without, grouped=False)} (expected {expected})"
+        raise wrong_field("brokers", said)
 
 
 def _checked_manual(
     manual: Mapping[int, Sequence[int]], added: range, replication_factor: int, known: set[int]
 ) -> ReplicasByPartition:
     if set(manual) != set(added):
-        raise Refused(f"lists for partitions {sorted(manual)} (expected for {list(added)})")
-    for partition, replicas in sorted(manual.items()):
-        absent = sorted(set(replicas) - known)
-        if not replicas:
-            raise Refused(f"partition {partition} has no replicas")
-        if len(set(replicas)) < len(replicas):
-            raise Refused(f"partition {partition} names a broker twice: {list(replicas)}")
-        if absent:
-            raise Refused(f"partition {partition} names brokers that are absent: {absent}")
-        if len(replicas) != replication_factor:
-            expected = f"(expected {replication_factor}, as partition 0)"
-            has = count(len(replicas), "replica")
-            raise Refused(f"partition {partition} has {has} {expected}")
+        has = f"partitions {few(sorted(manual), grouped=False)}" if manual else "no partition"
+        expected = f"{added[0]} to {added[-1]}" if len(added) > 1 else f"{added[0]} alone"
+        raise wrong_field("manual", f"has {has} (expected {expected})")
+    wrong = [
+        Problem("", 0, f"manual.{partition}", message)
+        for partition, replicas in manual.items()
+        if (message := _wrong_list(replicas, replication_factor, known))
+    ]
+    if wrong:
+        raise InvalidInput(wrong)
     return {partition: tuple(manual[partition]) for partition in added}
+
+
+def _wrong_list(replicas: Sequence[int], replication_factor: int, known: set[int]) -> str:
+    """What is wrong with a list that somebody gave; nothing is an empty text."""
+    expected = f"(expected {replication_factor}, as partition 0)"
+    if len(set(replicas)) < len(replicas):
+        return f"names a broker twice: {few(replicas, grouped=False)} (expected each once)"
+    if absent := sorted(set(replicas) - known):
+        named = few(absent, grouped=False)
+        return f"names brokers that are absent: {named} (expected ids of brokers)"
+    if len(replicas) != replication_factor:
+        return f"has {count(len(replicas), 'replica')} {expected}"
+    return ""

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from struct import iter_unpack
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import wrong_field
 from poolkeeper.frozen import frozen
 
 _SEED = 0x9747B28C
@@ -75,7 +75,7 @@ def round_robin(partitions: Sequence[tuple[int, bool]], calls: int, *, start: in
     for a topic without partitions.
     """
     if not partitions:
-        raise Refused("a topic without partitions has none to choose (expected at least one)")
+        raise wrong_field("partitions", "is empty (expected at least one, to choose from)")
     ring = [number for number, available in partitions if available]
     ring = ring or list(range(len(partitions)))
     return [ring[to_positive(start + call) % len(ring)] for call in range(calls)]
@@ -92,5 +92,6 @@ def load_frequencies(queue_sizes: Sequence[int]) -> LoadFrequencies | None:
     frequencies = tuple(above - size for size in queue_sizes)
     cumulative = tuple(accumulate(frequencies))
     if cumulative[-1] > _INT_MAX:
-        raise Refused(f"frequencies add up to {cumulative[-1]} (expected at most {_INT_MAX})")
+        said = f"give frequencies of {cumulative[-1]} in all (expected at most {_INT_MAX})"
+        raise wrong_field("queue_sizes", said)
     return LoadFrequencies(frequencies, cumulative)

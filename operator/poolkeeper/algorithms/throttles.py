@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from poolkeeper.algorithms.reassignments import ReplicaAssignment
-from poolkeeper.errors import Refused
+from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.frozen import frozen
 from poolkeeper.model.topic_config.values import trim
 from poolkeeper.model.topology import Replicas, TopicPartition
@@ -116,9 +116,11 @@ def copying(
         partition: Copying(frozenset(state.origin), frozenset(state.adding))
         for partition, state in running.items()
     }
+    missing = [name for name in proposed if name not in found and name not in current]
+    if missing:
+        said = "is missing (expected its replicas, as it does not move yet)"
+        raise InvalidInput(Problem("", 0, f"current.{name[0]}-{name[1]}", said) for name in missing)
     for partition, target in proposed.items():
-        if partition not in found and partition not in current:
-            raise Refused(f"{partition[0]}-{partition[1]} has no replicas to move from")
         known = found.get(partition)
         sources = known.sources if known else frozenset(current[partition])
         found[partition] = Copying(sources, frozenset(target) - sources)

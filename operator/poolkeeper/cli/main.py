@@ -23,7 +23,7 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.input import interrupts
 from poolkeeper.cli.output import hints, printing, standard_streams
 from poolkeeper.cli.output.standard_streams import ReaderGone, StreamError
-from poolkeeper.errors import PoolkeeperError, Problem
+from poolkeeper.errors import PoolkeeperError
 
 REFUSED = 1
 
@@ -182,7 +182,7 @@ def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
         error.show()
         return REFUSED
     except click.ClickException as error:
-        printing.report([Problem("", 0, "", _usage(error))], as_json=as_json)
+        printing.report_usage(_usage(error), _option(error), as_json=as_json)
         return REFUSED
     except click.Abort:
         printing.report_interrupt(as_json=as_json)
@@ -205,8 +205,10 @@ def _refuse_empty_values(words: Sequence[str]) -> None:
         if word and not is_joined:
             continue
         option = word[:-1] if is_joined else before
-        what = f"{option} has an empty value" if option.startswith("-") else "an argument is empty"
-        raise click.UsageError(f"{what} (expected one; is a variable of the shell not set?)")
+        expected = "(expected one; is a variable of the shell not set?)"
+        if option.startswith("-"):
+            raise click.BadOptionUsage(option, f"{option} has an empty value {expected}")
+        raise click.UsageError(f"an argument is empty {expected}")
 
 
 def _usage(error: click.ClickException) -> str:
@@ -215,6 +217,20 @@ def _usage(error: click.ClickException) -> str:
     if context is None:
         return message
     return f"{context.command_path}: {message} (see {context.command_path} --help)"
+
+
+def _option(error: click.ClickException) -> str:
+    """The option or argument that a usage error is about; an empty text where it is none alone."""
+    match error:
+        case click.NoSuchOption() | click.BadOptionUsage():
+            return error.option_name
+        case click.BadParameter(param_hint=str(hint)):
+            return hint
+        case click.BadParameter(param=click.Option() as option):
+            return max(option.opts, key=len)
+        case click.BadParameter(param=click.Parameter() as argument):
+            return argument.human_readable_name.strip("[]")
+    return ""
 
 
 def _wants_json(words: Sequence[str]) -> bool:

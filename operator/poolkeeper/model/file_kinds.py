@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.errors import InvalidInput, wrong_file
 
 _MANIFEST_TEXT = re.compile(rb"^(apiVersion|kind)\s*:", re.MULTILINE)
 
@@ -62,7 +62,7 @@ def told_by_kind(
     `data`: a text, or plain values.
     """
     said = mistaken_kind(_body(data) if isinstance(data, bytes) else data, meant)
-    return InvalidInput([Problem(file, 0, "", said)]) if said else wrong
+    return wrong_file(file, said) if said else wrong
 
 
 def _body(text: bytes) -> Any:

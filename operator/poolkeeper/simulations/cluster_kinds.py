@@ -140,7 +140,8 @@ class LeaderElection(Struct, gc=False):
 def assign_replicas(topic: NewTopic) -> assignments.ReplicasByPartition:
     """Return the replicas of each partition."""
     brokers = _as_pairs(topic.brokers)
-    refuse(_too_many(topic.brokers, topic.n_partitions, topic.replication_factor))
+    factor = topic.replication_factor
+    refuse(_too_many(topic.brokers, "n_partitions", topic.n_partitions, factor))
     start = shift = topic.fixed_start_index
     if start == _RANDOM:
         start, shift = (random.randrange(max(1, len(brokers))) for _ in range(2))
@@ -162,7 +163,8 @@ def rack_alternated(racks: BrokerRacks) -> list[int]:
 def add_partitions(topic: MorePartitions) -> assignments.ReplicasByPartition:
     """Return the replicas of each added partition."""
     factor = len(topic.existing.get(0, ()))
-    refuse(_too_many(topic.brokers, topic.new_total - len(topic.existing), factor))
+    added = topic.new_total - len(topic.existing)
+    refuse(_too_many(topic.brokers, "new_total", added, factor))
     brokers = _as_pairs(topic.brokers)
     return assignments.add_partitions(brokers, topic.existing, topic.new_total, topic.manual)
 
@@ -252,13 +254,16 @@ def _as_pairs(brokers: Iterable[RackedBroker]) -> list[tuple[int, str | None]]:
     return [(broker.id, broker.rack) for broker in brokers]
 
 
-def _too_many(brokers: tuple[RackedBroker, ...], partitions: int, factor: int) -> Iterable[Problem]:
+def _too_many(
+    brokers: tuple[RackedBroker, ...], field: str, partitions: int, factor: int
+) -> Iterable[Problem]:
+    """Give what is too much; `field`: the one that says how many partitions get replicas."""
     yield from count_problem("brokers", len(brokers), bounds.BROKERS_MAX, "brokers")
-    yield from count_problem("", partitions * factor, bounds.REPLICAS_MAX, "replicas to assign")
+    yield from count_problem(field, partitions * factor, bounds.REPLICAS_MAX, "replicas to assign")
     if any(broker.rack is not None for broker in brokers):
         steps = partitions * len(brokers)
         yield from count_problem(
-            "", steps, bounds.STEPS_MAX, "brokers to look at for all partitions"
+            field, steps, bounds.STEPS_MAX, "brokers to look at for all partitions"
         )
 
 

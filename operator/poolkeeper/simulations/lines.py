@@ -86,8 +86,16 @@ def _output(
         if not found:
             return known.output(input_)
     except InvalidInput as wrong:
-        found += [replace(each, field=_below(place, each.field)) for each in wrong.problems]
+        found += [_placed(each, place) for each in wrong.problems]
     raise InvalidInput(found)
+
+
+def _placed(problem: Problem, place: str) -> Problem:
+    """The problem with its place in the line; what is wrong with all of an input names the line."""
+    field = _below(place, problem.field)
+    return replace(
+        problem, field=field, message=problem.message if field else f"the line {problem.message}"
+    )
 
 
 def _parsed(line: bytes | None) -> Any:

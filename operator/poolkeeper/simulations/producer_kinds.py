@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from poolkeeper.algorithms import partitioners
-from poolkeeper.errors import Problem
-from poolkeeper.simulations.bounds import PARTITIONS_MAX, Integer, refuse
+from poolkeeper.errors import wrong_field
+from poolkeeper.simulations.bounds import PARTITIONS_MAX, Integer
 from poolkeeper.typed_json import INTEGER_MAX, PartitionNumber, refuse_twice
 
 _Hexadecimal = Annotated[
@@ -46,9 +46,8 @@ class RecordKey(Struct, gc=False):
             return self.utf8.encode()
         if self.hex is not None and self.utf8 is None:
             return bytes.fromhex(self.hex)
-        given = "neither utf8 nor hex" if self.hex is None else "both utf8 and hex"
-        refuse([Problem("", 0, "", f"has {given} (expected one of them, for the key)")])
-        raise AssertionError
+        said = "is missing, as is hex" if self.hex is None else "is there beside hex"
+        raise wrong_field("utf8", f"{said} (expected one of them, for the key)")
 
 
 class KeyedRecord(RecordKey, gc=False, kw_only=True):

@@ -32,7 +32,7 @@ from threading import Lock
 from typing import Any, TextIO
 
 from poolkeeper import output_files
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, wrong_field
 from poolkeeper.text import visible_json
 
 STANDARD_OUTPUT = "-"
@@ -67,7 +67,9 @@ class AuditLog:
         try:
             return cls(_appending(name), name)
         except OSError as error:
-            raise Refused(f"--audit-log {name}: cannot be written to ({error.strerror})") from error
+            raise wrong_field(
+                f"--audit-log {name}", f"cannot be written to ({error.strerror})"
+            ) from error
 
     def emit(self, fields: Fields) -> None:
         """Write a line, and hand it to the operating system.

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.errors import InvalidInput, Problem, wrong_file
 
 
 def json_error(wrong: json.JSONDecodeError) -> str:
@@ -28,8 +28,8 @@ def parse_plain(
     except UnicodeDecodeError:
         gzipped = "is compressed by gzip (expected JSON; of snapshots NAME.json.gz)"
         message = gzipped if data.startswith(b"\x1f\x8b") else "is not UTF-8"
-        raise InvalidInput([Problem(file, 0, "", message)]) from None
+        raise wrong_file(file, message) from None
     except RecursionError:
-        raise InvalidInput([Problem(file, 0, "", "is nested too deeply")]) from None
+        raise wrong_file(file, "is nested too deeply") from None
     except ValueError:
-        raise InvalidInput([Problem(file, 0, "", "has a number that is too long")]) from None
+        raise wrong_file(file, "has a number that is too long") from None

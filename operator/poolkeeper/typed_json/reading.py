@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.errors import InvalidInput, Problem, wrong_file
 from poolkeeper.typed_json.descriptions import PROBLEMS_MAX
 from poolkeeper.typed_json.mistakes import NO_TEXT, Mistakes, half_characters, mistakes_in
 from poolkeeper.typed_json.plain_values import parse_plain
@@ -74,7 +74,7 @@ def convert(value: object, kind: type[T], file: str = "", *, halves: bool = True
         found = _problems(file, mistakes_in(value, kind, ""))
         raise InvalidInput(found or [Problem(file, 0, "", str(first))]) from None
     except UnicodeEncodeError:
-        raise InvalidInput([Problem(file, 0, "", NO_TEXT)]) from None
+        raise wrong_file(file, NO_TEXT) from None
 
 
 def _problems(file: str, wrong: Mistakes) -> list[Problem]:

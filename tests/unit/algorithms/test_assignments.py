@@ -92,27 +92,41 @@ def test_first_partition_continues_the_sequence():
 @pytest.mark.parametrize(
     ("brokers", "partitions", "replication_factor", "message"),
     [
-        pytest.param(plain(0, 1), 1, 0, "replication factor 0 (expected at least 1)", id="rf-zero"),
+        pytest.param(
+            plain(0, 1), 1, 0, "replication_factor: is 0 (expected at least 1)", id="rf-zero"
+        ),
         pytest.param(
             plain(0, 1, 2, 3, 4),
             10,
             6,
-            "replication factor 6 (expected at most 5 brokers)",
+            "brokers: has 5 (expected at least 6, the replication factor)",
             id="more-replicas-than-brokers",
         ),
         pytest.param(
-            plain(7), 1, 2, "replication factor 2 (expected at most 1 broker)", id="a-single-broker"
+            plain(7),
+            1,
+            2,
+            "brokers: has 1 (expected at least 2, the replication factor)",
+            id="a-single-broker",
         ),
         pytest.param(
-            [], 1, 1, "replication factor 1 (expected at most 0 brokers)", id="no-broker-at-all"
+            [],
+            1,
+            1,
+            "brokers: has 0 (expected at least 1, the replication factor)",
+            id="no-broker-at-all",
         ),
-        pytest.param(plain(0, 1), 0, 1, "0 partitions (expected at least 1)", id="no-partitions"),
-        pytest.param(plain(0, 1, 0), 1, 1, "brokers [0] are named twice", id="a-broker-twice"),
+        pytest.param(
+            plain(0, 1), 0, 1, "partitions: is 0 (expected at least 1)", id="no-partitions"
+        ),
+        pytest.param(
+            plain(0, 1, 0), 1, 1, "brokers: has 0 twice (expected each once)", id="a-broker-twice"
+        ),
         pytest.param(
             [(0, "a"), (1, "a"), (2, "b"), (3, None), (4, "b")],
             10,
             3,
-            "brokers [3] have no rack (expected one for all brokers or for none)",
+            "brokers: has no rack for 3 (expected one for all brokers or for none)",
             id="a-rack-missing-on-one-of-five",
         ),
     ],
@@ -202,45 +216,79 @@ def test_manual_lists_are_taken_as_they_are():
 @pytest.mark.parametrize(
     ("existing", "new_total", "manual", "message"),
     [
-        pytest.param({1: (0, 1)}, 3, None, "partition 0 is missing", id="partition-0-missing"),
-        pytest.param({0: (0,), 2: (1,)}, 4, None, "must go from 0 to 1, have [0, 2]", id="a-gap"),
-        pytest.param({0: (0, 1)}, 1, None, "1 partition: can only grow", id="no-growth"),
         pytest.param(
-            {0: (0, 1), 1: (1, 0)}, 1, None, "can only grow (expected above 2)", id="shrinking"
+            {1: (0, 1)},
+            3,
+            None,
+            "existing: has partitions 1 (expected 0 and",
+            id="partition-0-missing",
         ),
         pytest.param(
-            {0: ()}, 2, None, "partition 0 has no replicas to take", id="nothing-to-count"
+            {0: (0,), 2: (1,)}, 4, None, "existing: has partitions 0, 2 (expected 0 and", id="a-gap"
         ),
         pytest.param(
-            {0: (0, 1, 2, 3, 4)}, 2, None, "expected at most 4 brokers", id="too-few-brokers"
+            {0: (0, 1)},
+            1,
+            None,
+            "new_total: is 1 (expected more than 1, as partitions can only",
+            id="no-growth",
         ),
-        pytest.param({0: (0, 1)}, 2, {1: []}, "partition 1 has no replicas", id="manual-empty"),
         pytest.param(
-            {0: (0, 1)}, 2, {1: [2, 2]}, "names a broker twice: [2, 2]", id="manual-duplicate"
+            {0: (0, 1), 1: (1, 0)}, 1, None, "new_total: is 1 (expected more than 2", id="shrinking"
         ),
-        pytest.param({0: (0, 1)}, 2, {1: [2, 9]}, "brokers that are absent: [9]", id="manual-dead"),
+        pytest.param(
+            {0: ()},
+            2,
+            None,
+            "existing.0: is empty (expected the replicas of",
+            id="nothing-to-count",
+        ),
+        pytest.param(
+            {0: (0, 1, 2, 3, 4)},
+            2,
+            None,
+            "brokers: has 4 (expected at least 5",
+            id="too-few-brokers",
+        ),
+        pytest.param(
+            {0: (0, 1)}, 2, {1: []}, "manual.1: has 0 replicas (expected 2", id="manual-empty"
+        ),
+        pytest.param(
+            {0: (0, 1)},
+            2,
+            {1: [2, 2]},
+            "manual.1: names a broker twice: 2, 2 (expected",
+            id="manual-duplicate",
+        ),
+        pytest.param(
+            {0: (0, 1)},
+            2,
+            {1: [2, 9]},
+            "manual.1: names brokers that are absent: 9 (expected",
+            id="manual-dead",
+        ),
         pytest.param(
             {0: (0, 1)},
             2,
             {1: [0, 1, 2]},
-            "partition 1 has 3 replicas (expected 2, as partition 0)",
+            "manual.1: has 3 replicas (expected 2, as partition 0)",
             id="manual-of-another-rf",
         ),
         pytest.param(
-            {0: (0, 1)}, 2, {1: [0]}, "partition 1 has 1 replica (expected 2", id="manual-of-rf-1"
+            {0: (0, 1)}, 2, {1: [0]}, "manual.1: has 1 replica (expected 2", id="manual-of-rf-1"
         ),
         pytest.param(
             {0: (0, 1)},
             3,
             {1: [0, 1]},
-            "lists for partitions [1] (expected for [1, 2])",
+            "manual: has partitions 1 (expected 1 to 2)",
             id="manual-for-too-few",
         ),
         pytest.param(
             {0: (0, 1)},
             2,
             {0: [0, 1], 1: [1, 2]},
-            "lists for partitions [0, 1] (expected for [1])",
+            "manual: has partitions 0, 1 (expected 1 alone)",
             id="manual-for-present-ones",
         ),
     ],

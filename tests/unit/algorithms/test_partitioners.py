@@ -67,7 +67,7 @@ def test_round_robin_of_old_producers_starts_anywhere(start, expected):
 
 
 def test_round_robin_needs_a_partition():
-    with pytest.raises(Refused, match="a topic without partitions has none to choose"):
+    with pytest.raises(Refused, match=r"^partitions: is empty"):
         round_robin([], 0)
 
 
@@ -89,5 +89,5 @@ def test_load_frequencies(queues, expected):
 
 def test_sums_must_fit_into_32_bits():
     assert load_frequencies([2**31 - 2, 2**31 - 3]).cumulative == (1, 3)
-    with pytest.raises(Refused, match=r"add up to 2147483650 \(expected at most 2147483647\)"):
+    with pytest.raises(Refused, match=r"^queue_sizes: give frequencies of 2147483650 in all"):
         load_frequencies([2**31 - 2, 2**31 - 2, 2**31 - 3, 1])

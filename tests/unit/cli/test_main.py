@@ -107,8 +107,27 @@ def test_usage_errors_as_data(capsys):
     message = err.rstrip("\n")
     assert code == 1
     assert json.loads(out) == {
-        "errors": [{"file": None, "line": None, "field": None, "message": message}]
+        "errors": [{"file": None, "line": None, "field": "--nope", "message": message}]
     }
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (["plan", "--without", "x", "-f", "."], "--without"),
+        (["plan", "--filename="], "--filename"),
+        (["rehearse", "--rate", "fast", "-f", "."], "--rate"),
+        (["simulate", "nothing"], "KIND"),
+        (["import", "--out", "", "--zookeeper", "z"], "--out"),
+        (["version", "--output"], "--output"),
+        (["version", "more"], None),
+        (["plan", "-f", ".", "--zookeeper", "z"], "--zookeeper"),
+    ],
+)
+def test_usage_errors_as_data_have_their_option(capsys, words, option):
+    code, out, err = run(capsys, *words, "--output=json")
+    (error,) = json.loads(out)["errors"]
+    assert (code, error["field"], error["message"]) == (1, option, err.rstrip("\n"))
 
 
 def test_a_misspelt_command_is_guessed(capsys):

@@ -37,13 +37,13 @@ BROKERS = [{"id": 0}, {"id": 1}]
         pytest.param(
             "assign_replicas",
             {"brokers": BROKERS, "n_partitions": 1, "replication_factor": 3},
-            "replication factor 3 (expected at most 2 brokers)",
+            "brokers: has 2 (expected at least 3, the replication factor)",
             id="more-replicas-than-brokers",
         ),
         pytest.param(
             "assign_replicas",
             {"brokers": [], "n_partitions": 1, "replication_factor": 1},
-            "replication factor 1 (expected at most 0 brokers)",
+            "brokers: has 0 (expected at least 1, the replication factor)",
             id="no-brokers",
         ),
         pytest.param(
@@ -53,7 +53,7 @@ BROKERS = [{"id": 0}, {"id": 1}]
                 "n_partitions": 1,
                 "replication_factor": 1,
             },
-            "brokers [1] have no rack (expected one for all brokers or for none)",
+            "brokers: has no rack for 1 (expected one for all brokers or for none)",
             id="a-rack-missing",
         ),
         pytest.param(
@@ -76,7 +76,7 @@ BROKERS = [{"id": 0}, {"id": 1}]
                 "n_partitions": 1_000_000,
                 "replication_factor": 6,
             },
-            "has 6000000 replicas to assign (expected at most 5000000)",
+            "n_partitions: has 6000000 replicas to assign (expected at most 5000000)",
             id="too-many-replicas",
         ),
         pytest.param(
@@ -86,14 +86,14 @@ BROKERS = [{"id": 0}, {"id": 1}]
                 "n_partitions": 1_000_000,
                 "replication_factor": 1,
             },
-            "has 10001000000 brokers to look at for all partitions (expected at most 100000000); "
-            "brokers: has 10001 brokers (expected at most 10000)",
+            "brokers: has 10001 brokers (expected at most 10000); n_partitions: has 10001000000"
+            " brokers to look at for all partitions (expected at most 100000000)",
             id="too-many-brokers-and-steps",
         ),
         pytest.param(
             "add_partitions",
             {"brokers": BROKERS, "existing": {"0": [0]}, "new_total": 2, "manual": {"1": [0, 7]}},
-            "partition 1 names brokers that are absent: [7]",
+            "manual.1: names brokers that are absent: 7 (expected ids of brokers)",
             id="manual-broker-absent",
         ),
         pytest.param(
@@ -142,13 +142,13 @@ BROKERS = [{"id": 0}, {"id": 1}]
         pytest.param(
             "murmur2",
             {},
-            "has neither utf8 nor hex (expected one of them, for the key)",
+            "utf8: is missing, as is hex (expected one of them, for the key)",
             id="no-key",
         ),
         pytest.param(
             "murmur2",
             {"utf8": "", "hex": ""},
-            "has both utf8 and hex (expected one of them, for the key)",
+            "utf8: is there beside hex (expected one of them, for the key)",
             id="two-keys",
         ),
         pytest.param(
@@ -175,13 +175,13 @@ BROKERS = [{"id": 0}, {"id": 1}]
         pytest.param(
             "rr_partitioner",
             {"partitions": [], "calls": 0},
-            "a topic without partitions has none to choose (expected at least one)",
+            "partitions: is empty (expected at least one, to choose from)",
             id="no-partitions",
         ),
         pytest.param(
             "adaptive_cft",
             {"queue_sizes": [2**31 - 1, 0, 0]},
-            "frequencies add up to 4294967297 (expected at most 2147483647)",
+            "queue_sizes: give frequencies of 4294967297 in all (expected at most 2147483647)",
             id="sums-beyond-32-bits",
         ),
         pytest.param(
@@ -199,7 +199,7 @@ BROKERS = [{"id": 0}, {"id": 1}]
         pytest.param(
             "throttles",
             {"current_reassignments": {}, "proposed": {"t-0": [1]}, "current": {}},
-            "t-0 has no replicas to move from",
+            "current.t-0: is missing (expected its replicas, as it does not move yet)",
             id="a-partition-that-is-nowhere",
         ),
         pytest.param(

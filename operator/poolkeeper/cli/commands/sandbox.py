@@ -17,7 +17,7 @@ import click
 from poolkeeper import sandbox as sandboxes
 from poolkeeper.cli.input import options
 from poolkeeper.cli.output import printing
-from poolkeeper.errors import Refused
+from poolkeeper.errors import wrong_field
 from poolkeeper.frozen import frozen
 from poolkeeper.model.versions import KafkaVersion, support_problem
 from poolkeeper.sandbox.servers import artifacts
@@ -53,7 +53,7 @@ class Shape:
         if self.speed != 1 and not self.simulated:
             raise click.UsageError("--speed goes with --simulated: real brokers take their time")
         if self.simulated and (problem := support_problem(KafkaVersion.parse(self.kafka))):
-            raise Refused(f"--kafka: {problem}")
+            raise wrong_field("--kafka", problem)
         racks = [] if self.racks == NO_RACKS else [r for r in self.racks.split(",") if r]
         return sandboxes.SandboxSpec(
             brokers=sandboxes.spread(self.brokers, racks),

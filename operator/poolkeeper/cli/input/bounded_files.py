@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import wrong_file
 from poolkeeper.text import size
 
 
@@ -12,9 +12,9 @@ def read(file: Path, bytes_max: int) -> bytes:
         with file.open("rb") as opened:
             found = opened.read(bytes_max + 1)
     except OSError as error:
-        raise Refused(f"{file}: cannot be read ({error.strerror})") from error
+        raise wrong_file(file, f"cannot be read ({error.strerror})") from error
     if len(found) > bytes_max:
-        raise Refused(f"{file}: has more than {size(bytes_max)}")
+        raise wrong_file(file, f"has more than {size(bytes_max)}")
     return found
 
 
@@ -23,4 +23,4 @@ def read_text(file: Path, bytes_max: int) -> str:
     try:
         return read(file, bytes_max).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Refused(f"{file}: cannot be read: {error}") from error
+        raise wrong_file(file, f"cannot be read: {error}") from error

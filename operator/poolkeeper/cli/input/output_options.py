@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from poolkeeper.cli.output import printing
-from poolkeeper.errors import Refused
+from poolkeeper.errors import wrong_field
 from poolkeeper.resources.parse import files
 
 STANDARD_STREAM = "-"
@@ -48,9 +48,8 @@ class OutputOption(click.Option):
     ) -> None:
         if str(out) == STANDARD_STREAM:
             if opts.get("output") == printing.JSON and not self._joins_lines:
-                raise Refused(
-                    f"{self.opts[0]} {out}: --output json is one document there (expected a file)"
-                )
+                said = "--output json is one document there (expected a file)"
+                raise wrong_field(f"{self.opts[0]} {out}", said)
             return
         for parameter in command.params:
             if parameter is self or not _names_files(parameter):
@@ -58,8 +57,8 @@ class OutputOption(click.Option):
             for path in _paths(opts.get(parameter.name or "")):
                 if isinstance(parameter, OutputOption):
                     if _is_same(out, path):
-                        other = parameter.opts[0]
-                        raise Refused(f"{self.opts[0]} {out}: {other} is written there as well")
+                        said = f"{parameter.opts[0]} is written there as well (expected another)"
+                        raise wrong_field(f"{self.opts[0]} {out}", said)
                 else:
                     refuse_input(self.opts[0], out, path, parameter.opts[0])
 
@@ -68,11 +67,10 @@ def refuse_input(option: str, out: Path, path: Path, read_by: str) -> None:
     """Raise Refused if `out`, of `option`, is a file that is read, or would be a manifest."""
     if path.is_dir():
         if files.is_among(out, [path]):
-            raise Refused(
-                f"{option} {out}: {read_by} reads this as a manifest (expected another place)"
-            )
+            said = f"{read_by} reads this as a manifest (expected another place)"
+            raise wrong_field(f"{option} {out}", said)
     elif _is_same(out, path):
-        raise Refused(f"{option} {out}: this file is read (expected another one)")
+        raise wrong_field(f"{option} {out}", "this file is read (expected another one)")
 
 
 def _names_files(parameter: click.Parameter) -> bool:

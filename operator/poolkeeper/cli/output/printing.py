@@ -107,11 +107,23 @@ def end_news() -> None:
 def report(problems: Iterable[Problem], *, as_json: bool) -> None:
     """Write problems to standard error and, as data, to standard output."""
     listed = tuple(problems)
-    if as_json and (_Documents.as_lines or not _Documents.begun):
-        emit_json({"errors": [as_data(problem) for problem in listed]})
-        sys.stdout.flush()
+    if as_json:
+        _emit_errors(listed)
     for problem in listed:
         click.echo(one_line(hints.complete_commands(str(problem))), err=True)
+
+
+def report_usage(message: str, option: str, *, as_json: bool) -> None:
+    """Write what is wrong with a command line, as `report` does; the message names the option."""
+    if as_json:
+        _emit_errors([Problem("", 0, option, message)])
+    click.echo(one_line(message), err=True)
+
+
+def _emit_errors(problems: Iterable[Problem]) -> None:
+    if _Documents.as_lines or not _Documents.begun:
+        emit_json({"errors": [as_data(problem) for problem in problems]})
+        sys.stdout.flush()
 
 
 def report_interrupt(*, as_json: bool) -> None:

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from poolkeeper import output_files
 from poolkeeper.brokers import enrich
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, wrong_file
 from poolkeeper.fleet.engines import deadlines
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_of
 from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem
@@ -172,7 +172,7 @@ def _of_file(task: SnapshotTask, storage: Storage) -> _ClusterSnapshot:
     if folder is not None:
         file = folder / task.file
         if file.exists() and not file.is_file():  # whoever opens a pipe waits for ever
-            raise Refused(f"{file}: is no file that can be read (expected a regular one)")
+            raise wrong_file(file, "is no file that can be read (expected a regular one)")
         cluster = snapshot_file.read(file)
     else:
         with _fetched(task, storage) as file:
@@ -196,7 +196,7 @@ def _fetched(task: SnapshotTask, storage: Storage) -> Any:
                 body = source.read()
         except OSError as failed:
             place = f"{task.folder}/{task.file}"
-            raise Refused(f"{place}: cannot be read: {first_line(failed)}") from failed
+            raise wrong_file(place, f"cannot be read: {first_line(failed)}") from failed
         output_files.write(copy, body)
         yield copy
 

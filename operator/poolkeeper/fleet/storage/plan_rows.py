@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.errors import wrong_field
 from poolkeeper.fleet.storage import schemas
 from poolkeeper.fleet.storage.cluster_rows import arrow_lists
 from poolkeeper.fleet.storage.parquet import from_rows, rows_of, table_of
@@ -125,7 +125,7 @@ def _moves_of_rows(rows: pa.Table) -> ColumnMoves:
     counts = _whole_numbers(pc.list_value_length(outer))
     if (short := np.flatnonzero(counts < 2)).size:
         lists = f"has {counts[short[0]]} replica lists (expected at least two)"
-        raise InvalidInput([Problem("", 0, f"moves[{short[0]}].path", lists)])
+        raise wrong_field(f"moves[{short[0]}].path", lists)
     inner = outer.flatten()
     offsets = np.append(0, np.cumsum(_whole_numbers(pc.list_value_length(inner))))
     names, name = _distinct(rows.column("topic"))

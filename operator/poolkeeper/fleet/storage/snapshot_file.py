@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.errors import InvalidInput, Problem, wrong_file
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.jsontext import compact
 from poolkeeper.model import snapshots
@@ -53,7 +53,7 @@ def read(path: Path) -> Cluster:
     that is no snapshot; both name the file.
     """
     if not os.path.exists(path):  # the method raises where it may not be looked for
-        raise Refused(f"{path}: there is no such snapshot (expected {', '.join(SUFFIXES)})")
+        raise wrong_file(path, f"there is no such snapshot (expected {', '.join(SUFFIXES)})")
     if path.suffix != ".parquet":
         return snapshots.read(path)
     try:
@@ -63,7 +63,7 @@ def read(path: Path) -> Cluster:
         metadata = _metadata(path)
         bare = snapshots.decode(metadata[_REST], str(path))
     except (pa.ArrowException, UnicodeDecodeError) as wrong:
-        raise Refused(f"{path}: is damaged: {wrong}") from wrong
+        raise wrong_file(path, f"is damaged: {wrong}") from wrong
     if wrong_rows := [*_wrong_values(content), *_wrong_order(content, bare)]:
         raise InvalidInput(Problem(str(path), 0, *each) for each in wrong_rows)
     counts = {
@@ -88,7 +88,7 @@ def _metadata(path: Path) -> dict[bytes, bytes]:
         metadata[_REST]  # without it the file is something else
         return metadata
     except (OSError, pa.ArrowException, KeyError) as wrong:
-        raise Refused(f"{path}: is no snapshot of a cluster: {wrong!r}") from wrong
+        raise wrong_file(path, f"is no snapshot of a cluster: {wrong!r}") from wrong
 
 
 def _wrong_values(content: pa.Table) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from poolkeeper import output_files
-from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.errors import wrong_file
 from poolkeeper.jsontext import compact
 from poolkeeper.model.snapshots import snapshot_fields
 from poolkeeper.model.topology import Broker, Cluster, LogDir, Partition, Topic
@@ -82,7 +82,7 @@ def write(path: Path | str, cluster: Cluster) -> None:
     try:
         text = _text(to_json(cluster)).encode()
     except ValueError as wrong:  # no number of JSON, or no text of UTF-8
-        raise Refused(f"{path}: cannot be written: {wrong}") from wrong
+        raise wrong_file(path, f"cannot be written: {wrong}") from wrong
     body = gzip.compress(text, compresslevel=6, mtime=0) if compressed else text
     output_files.write(path, body)
 
@@ -99,19 +99,19 @@ def read(path: Path | str) -> Cluster:
         with gzip.open(path) if compressed else path.open("rb") as opened:
             text = opened.read(BYTES_MAX + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as wrong:
-        raise InvalidInput([Problem(str(path), 0, "", "is not a gzip file, or cut off")]) from wrong
+        raise wrong_file(path, "is not a gzip file, or cut off") from wrong
     except OSError as failed:
-        raise Refused(f"{path}: cannot be read: {failed.strerror}") from failed
+        raise wrong_file(path, f"cannot be read: {failed.strerror}") from failed
     if len(text) > BYTES_MAX:
-        raise InvalidInput([Problem(str(path), 0, "", f"has more than {size(BYTES_MAX)}")])
+        raise wrong_file(path, f"has more than {size(BYTES_MAX)}")
     return decode(text, str(path))
 
 
 def _is_compressed(path: Path) -> bool:
     if path.suffix == ".parquet":
-        raise Refused(f"{path}: Parquet snapshots need the fleet extra (expected .json, .json.gz)")
+        raise wrong_file(path, "Parquet snapshots need the fleet extra (expected .json, .json.gz)")
     if not path.name.endswith((".json", ".json.gz")):
-        raise Refused(f"{path}: unknown kind of snapshot (expected .json, .json.gz or .parquet)")
+        raise wrong_file(path, "unknown kind of snapshot (expected .json, .json.gz or .parquet)")
     return path.suffix == ".gz"
 
 

@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.errors import InvalidInput, Problem, wrong_file
 from poolkeeper.model.credentials import (
     BrokerCredentials,
     ClientConfig,
@@ -82,7 +82,7 @@ def parse(text: str, path: Path, folder: Path | None = None) -> ClientConfig:
     """
     parsed, problems = yaml_documents.parse(text, str(path), secret=True)
     if parsed and (said := mistaken_kind(parsed[0].body, FileKind.CLIENT_CONFIG)):
-        raise InvalidInput([Problem(str(path), 0, "", said)])
+        raise wrong_file(path, said)
     if len(parsed) != 1 and not problems:
         message = f"holds {len(parsed)} documents (expected one)"
         problems.append(Problem(str(path), 0, "", message))

@@ -127,7 +127,7 @@ def test_a_broker_may_be_supposed_gone_and_another_there(run, manifests, snapsho
         ),
         pytest.param(
             ["--with-broker", "5:a", "--without", "5"],
-            "--with-broker and --without both name broker 5",
+            "--with-broker 5: --without 5 takes it away (expected one of the two)",
             id="both",
         ),
         pytest.param(
@@ -195,7 +195,7 @@ def test_a_snapshot_of_another_cluster_is_refused(run, manifests, snapshot):
     assert run("plan", "-f", manifests, "--snapshot", snapshot) == (
         1,
         "",
-        f"{snapshot} is of another cluster: its id is abc, not other\n",
+        f"{snapshot}: cluster.id: is of another cluster: abc (expected other)\n",
     )
 
 
@@ -249,7 +249,7 @@ def test_a_snapshot_of_a_cluster_of_another_name_is_told(manifests, snapshot, co
     assert "is a snapshot of cluster" not in capsys.readouterr().err
     declared.write_text(f"{text}  clusterId: def\n")
     assert main.main(words) == 1
-    assert "its id is abc, not def" in capsys.readouterr().err
+    assert "cluster.id: is of another cluster: abc (expected def)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("live", [(1, 2), (1, 2, 3)])

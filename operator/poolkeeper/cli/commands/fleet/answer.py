@@ -11,7 +11,7 @@ from poolkeeper import output_files
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.output import printing
-from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.errors import PoolkeeperError, wrong_file
 from poolkeeper.frozen import frozen
 from poolkeeper.text import count, first_line, part_of
 
@@ -160,7 +160,7 @@ def _read_request(source: Path, digest: str | None) -> "RebalanceRequest":
             return RebalanceRequest.from_json(source.read_text(encoding="utf-8"))
         pieces = [each.read_bytes() for each in sorted(source.glob("chunk-*"))]
     except (OSError, UnicodeDecodeError) as failed:
-        raise Refused(f"{source}: cannot be read: {first_line(failed)}") from failed
+        raise wrong_file(source, f"cannot be read: {first_line(failed)}") from failed
     if digest is None:
         raise click.UsageError("--digest goes with a request in pieces")
     return RebalanceRequest.from_json(text_chunks.join_chunks(pieces, digest))

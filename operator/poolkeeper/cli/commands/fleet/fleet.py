@@ -13,7 +13,7 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.commands.fleet import answer, outcomes, steps, tables, waves
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.errors import Refused
+from poolkeeper.errors import wrong_file
 from poolkeeper.frozen import frozen
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class _FleetCommand:
             return self.day
         latest = next(lake.latest_days("snapshot"), None)
         if latest is None:
-            raise Refused(f"{self.out}: holds no snapshots (poolkeeper fleet snapshot makes them)")
+            raise wrong_file(self.out, "holds no snapshots (poolkeeper fleet snapshot makes them)")
         return latest
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import left_alone, printing
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, wrong_field, wrong_file
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.resources.checks import folder
@@ -85,10 +85,8 @@ def refuse_among_manifests(out: Path | None, folders: Sequence[Path]) -> None:
     for each in folders:
         inside = out is not None and Path(real_path(out)).is_relative_to(real_path(each))
         if inside and os.path.isdir(each):
-            raise Refused(
-                f"{out}: lies in the manifests' folder {each}, which the next run would read"
-                " (expected --out outside of all -f)"
-            )
+            said = f"lies in the manifests' folder {each}, which the next run would read"
+            raise wrong_file(out, f"{said} (expected --out outside of all -f)")
 
 
 def require_folder(where: str) -> None:
@@ -96,7 +94,7 @@ def require_folder(where: str) -> None:
     filesystems = snapshot_files.fleet("lake.filesystems")
     path = filesystems.local_path(filesystems.root_of(where))
     if path is not None and os.path.exists(path) and not os.path.isdir(path):
-        raise Refused(f"{where}: is a file (expected a folder)")
+        raise wrong_file(where, "is a file (expected a folder)")
 
 
 def load_manifests(paths: tuple[Path, ...]) -> DeclaredFleet:
@@ -128,10 +126,9 @@ def snapshot(
     now = datetime.fromtimestamp(now_ms / 1000, UTC).date().isoformat()
     today = day or now
     if options.snapshots is None and today != now:
-        raise Refused(
-            f"--day {today}: a ZooKeeper tells of today alone, {now} in UTC (expected no --day, or"
-            " --snapshots URI with snapshots of that day)"
-        )
+        said = f"a ZooKeeper tells of today alone, {now} in UTC"
+        expected = "no --day, or --snapshots URI with snapshots of that day"
+        raise wrong_field(f"--day {today}", f"{said} (expected {expected})")
     write_manifests(work.lake, declared)
     if options.snapshots is None:
         made = _Tasks(work, declared, options, today, now_ms)
@@ -195,7 +192,7 @@ def _files_by_day(
             for name, listed_files in of_day.items():
                 files.setdefault(day or today, {}).setdefault(name, []).extend(listed_files)
     if not files:
-        raise Refused(f"{where}: holds no snapshots of {asked}")
+        raise wrong_file(where, f"holds no snapshots of {asked}")
     return files
 
 
@@ -287,9 +284,8 @@ def feature_options(
     window_s = _duration_s("--history", history)
     step_s = 0 if step is None else _duration_s("--step", step)
     if step_s > window_s:
-        raise Refused(
-            f"--step {step}: is longer than the history of {history} (expected a part of it)"
-        )
+        said = f"is longer than the history of {history} (expected a part of it)"
+        raise wrong_field(f"--step {step}", said)
     cut = snapshot_files.fleet("stages.features.load_features").HistoryOptions(
         window_s=window_s, step_s=step_s, coverage_min=coverage
     )
@@ -309,7 +305,7 @@ def _duration_s(option: str, words: str) -> int:
     try:
         return positive_duration_s(words)
     except Refused as unread:
-        raise Refused(f"{option}: {unread}") from unread
+        raise wrong_field(option, str(unread)) from unread
 
 
 def plan(work: FleetWork, day: str, refused: Mapping[str, str]) -> "FleetOutcome":
@@ -340,11 +336,12 @@ def refuse_days_to_come(day: str, named: str) -> None:
     """
     latest = datetime.now(FIRST_ZONE).date().isoformat()
     if day > latest:
-        raise Refused(f"{named}: that day has not begun anywhere (expected {latest} or earlier)")
+        said = f"that day has not begun anywhere (expected {latest} or earlier)"
+        raise wrong_field(named, said)
 
 
 def _clusters(lake: "Lake", day: str) -> tuple[str, ...]:
     names = tuple(sorted(lake.current("snapshot", day)))
     if not names:
-        raise Refused(f"{lake.root.removeprefix('file://')}: holds no snapshots of {day}")
+        raise wrong_file(lake.root.removeprefix("file://"), f"holds no snapshots of {day}")
     return names

@@ -12,7 +12,7 @@ from poolkeeper import output_files
 from poolkeeper.cli.commands.fleet import steps
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, wrong_field
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
 from poolkeeper.report.values import Gap, Missing
@@ -190,7 +190,9 @@ def report(
     made_ms = time.time_ns() // 1_000_000
     until = options.until or steps.end_of(day).date() + timedelta(days=day_report.HORIZON_DAYS - 1)
     if until < date.fromisoformat(day):
-        raise Refused(f"--until {until} is before the day of the report, {day}")
+        raise wrong_field(
+            f"--until {until}", f"is before the day of the report (expected {day} or later)"
+        )
     shown = day_report.ReportInputs(sites, made_ms, until)
     found = day_report.day_report(work.engine, day_clusters.day_of(lake, storage, day), shown)
     names = plan_pages.choose_clusters(found, options.pages)
@@ -228,10 +230,11 @@ def sites_of(words: Sequence[str]) -> dict[str, str]:
     for site, word in _pairs("--site", words):
         names = [name for part in word.split(",") if (name := part.strip())]
         if not names:
-            raise Refused(f"--site {site}={word}: names no cluster (expected one or more)")
+            raise wrong_field(f"--site {site}={word}", "names no cluster (expected one or more)")
         for name in names:
             if found.setdefault(name, site) != site:
-                raise Refused(f"--site: cluster {name} is in {found[name]} and in {site}")
+                said = f"cluster {name} is in {found[name]} and in {site} (expected one)"
+                raise wrong_field("--site", said)
     return found
 
 
@@ -254,12 +257,10 @@ def _site_rates(words: Sequence[str], sites: Mapping[str, str]) -> dict[str, int
     for site, word in _pairs("--site-rate", words):
         if site not in sites.values():
             known = "".join(f"{name}, " for name in sorted(set(sites.values())))
-            raise Refused(
-                f"--site-rate {site}={word}: no --site names {site}"
-                f" (expected {known}or --site {site}=CLUSTER,… as well)"
-            )
+            said = f"no --site names {site} (expected {known}or --site {site}=CLUSTER,… as well)"
+            raise wrong_field(f"--site-rate {site}={word}", said)
         if site in found:
-            raise Refused(f"--site-rate: site {site} has two rates (expected one)")
+            raise wrong_field("--site-rate", f"site {site} has two rates (expected one)")
         found[site] = _rate("--site-rate", word)
     return found
 
@@ -268,7 +269,7 @@ def _rate(option: str, word: str) -> int:
     try:
         return size_bytes(word)
     except Refused as unread:
-        raise Refused(f"{option}: {unread}") from unread
+        raise wrong_field(option, str(unread)) from unread
 
 
 def _pairs(option: str, words: Sequence[str]) -> list[tuple[str, str]]:

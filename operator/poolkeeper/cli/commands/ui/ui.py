@@ -15,7 +15,7 @@ from poolkeeper.cli.commands.ui import live_pages
 from poolkeeper.cli.input import bounded_files, interrupts, options
 from poolkeeper.cli.input.files import fleet_files
 from poolkeeper.cli.output import printing
-from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.errors import PoolkeeperError, Refused, wrong_file
 from poolkeeper.temporary_folders import temporary_folder
 from poolkeeper.text import count
 from poolkeeper.ui.registry import FleetFiles, LivePages
@@ -180,10 +180,8 @@ def _token(file: Path | None) -> str:
         raise click.UsageError("--kubernetes needs --token-file: others reach the server")
     token = bounded_files.read_text(file, TOKEN_FILE_BYTES_MAX).strip()
     if not _TOKEN.fullmatch(token):
-        raise Refused(
-            f"{file}: holds {count(len(token), 'character')} (expected {TOKEN_MIN} to {TOKEN_MAX}"
-            " letters, digits, - . _ or ~)"
-        )
+        expected = f"{TOKEN_MIN} to {TOKEN_MAX} letters, digits, - . _ or ~"
+        raise wrong_file(file, f"holds {count(len(token), 'character')} (expected {expected})")
     return token
 
 

@@ -17,7 +17,7 @@ from poolkeeper.cli.input.output_options import OutputOption
 from poolkeeper.cli.input.supposed_groups import GroupWords, OrderedEvents
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.cli.output.studies import consumers_text
-from poolkeeper.errors import Refused
+from poolkeeper.errors import wrong_field
 from poolkeeper.report import consumer_page
 from poolkeeper.studies import consumer_study
 from poolkeeper.studies.consumer_study import ConsumerStudy, StudyInput
@@ -129,7 +129,7 @@ def _observed(found: StudiedCluster | None, name: str) -> ObservedGroup:
     with cluster_reading.known_brokers(found.target) as client:
         group = client.consumer_group(name)
     if not group.members:
-        raise Refused(f"--group: group {name} has no members now (expected --member)")
+        raise wrong_field("--group", f"group {name} has no members now (expected --member)")
     return group
 
 

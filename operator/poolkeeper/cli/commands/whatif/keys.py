@@ -13,7 +13,7 @@ from poolkeeper.cli.input.clusters.studied_cluster import StudiedCluster
 from poolkeeper.cli.input.files import key_files
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.cli.output.studies import keys_text
-from poolkeeper.errors import InvalidInput, Problem
+from poolkeeper.errors import InvalidInput, Problem, wrong_field
 from poolkeeper.model.specs import TopicSpec
 from poolkeeper.studies.key_growth import KeyCounts, PartitionGrowth, count_keys, is_compacted
 from poolkeeper.text import count, few, one_of
@@ -144,7 +144,7 @@ def _declared(found: StudiedCluster | None, topic: str | None) -> Sequence[Parti
     if found.desired is None:
         raise click.UsageError("nothing grows: give --topic and --partitions, or manifests with -f")
     if topic is not None and _spec(found, topic) is None:
-        raise InvalidInput([Problem("", 0, "--topic", f"no Topic declares {topic}")])
+        raise wrong_field("--topic", f"no Topic declares {topic}")
     growths = []
     for spec in sorted(found.desired.topics, key=lambda spec: spec.topic):
         seen = found.cluster.topics.get(spec.topic)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.topology import Broker
@@ -26,7 +26,7 @@ def suppose_brokers(observed: Observation, what: SupposedBrokers) -> Observation
     """Return the observation with the supposed brokers; raises Refused with all that is wrong."""
     added = what.added or {}
     if wrong := list(_misfits(observed, what, added)):
-        raise Refused("\n".join(wrong))
+        raise InvalidInput(wrong)
     brokers = {n: b for n, b in observed.cluster.brokers.items() if n not in what.without}
     brokers |= {n: Broker(n, rack) for n, rack in added.items()}
     cluster = replace(observed.cluster, brokers=dict(sorted(brokers.items())))
@@ -35,18 +35,20 @@ def suppose_brokers(observed: Observation, what: SupposedBrokers) -> Observation
 
 def _misfits(
     observed: Observation, what: SupposedBrokers, added: Mapping[int, str | None]
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     """Say which supposed brokers contradict the cluster or each other."""
     live = observed.cluster.brokers
     both = set(added) & what.without
     for broker in sorted(set(added) & live.keys() - both):
-        yield f"--with-broker {broker}: this broker is live already"
+        yield Problem("", 0, f"--with-broker {broker}", "this broker is live already")
     for broker in sorted(both):
-        yield f"--with-broker and --without both name broker {broker}"
+        said = f"--without {broker} takes it away (expected one of the two)"
+        yield Problem("", 0, f"--with-broker {broker}", said)
     if what.without:
         for broker in sorted(what.without - _known(observed) - both):
             told = few(sorted(live), LIVE_MAX) or "none"
-            yield f"--without {broker}: there is no such broker (live: {told})"
+            said = f"there is no such broker (live: {told})"
+            yield Problem("", 0, f"--without {broker}", said)
 
 
 def unused_brokers(what: SupposedBrokers, desired: Desired) -> Iterator[str]:

@@ -8,7 +8,7 @@ environment.
 from typing import TYPE_CHECKING
 
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.errors import Refused
+from poolkeeper.errors import wrong_file
 from poolkeeper.frozen import frozen
 from poolkeeper.load.apply import with_loads
 
@@ -41,4 +41,4 @@ def with_features(cluster: "Cluster", uri: str, name: str) -> FeaturedCluster:
                 " fleet plan takes none (poolkeeper fleet features makes them)"
             )
             return FeaturedCluster(with_loads(cluster, loads), () if day == latest else (old,))
-    raise Refused(f"{uri}: holds no features of {name} (poolkeeper fleet features makes them)")
+    raise wrong_file(uri, f"holds no features of {name} (poolkeeper fleet features makes them)")

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.errors import Refused, Unavailable
+from poolkeeper.errors import Unavailable, wrong_file
 from poolkeeper.resources.parse.files import real_path
 from poolkeeper.ui.registry import File, FleetFiles
 
@@ -29,12 +29,12 @@ def fleet_files(where: str) -> FleetFiles:
     path = Path(where.removeprefix("file://"))
     if os.path.isfile(path):  # the method raises where it may not be looked for
         if path.suffix not in TYPES:
-            raise Refused(f"{where}: is no page (expected report-DAY.html, or where it is)")
+            raise wrong_file(where, "is no page (expected report-DAY.html, or where it is)")
         return FleetFiles(lambda: path.name, _kept(partial(_from_folder, path.parent, path.name)))
     if os.path.isdir(path):
         return FleetFiles(partial(_latest_of_folder, path), _kept(partial(_from_folder, path, "")))
     if "://" not in where:
-        raise Refused(f"{where}: there is no such file or folder")
+        raise wrong_file(where, "there is no such file or folder")
     lakes, filesystems = (snapshot_files.fleet(f"lake.{m}") for m in ("objects", "filesystems"))
     objects = lakes.ArrowObjects(filesystems.root_of(where))
 
@@ -67,7 +67,7 @@ def _from_folder(folder: Path, named: str, name: str) -> bytes | None:
         if not inside or not os.path.isfile(file):
             return None
         if file.stat().st_size > BYTES_MAX:
-            raise Refused(f"{file}: is too large for a page")
+            raise wrong_file(file, "is too large for a page")
         return file.read_bytes()
     except OSError as error:
         raise Unavailable(f"{file}: cannot be read ({error.strerror})") from error

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.errors import InvalidInput, Problem, Refused, wrong_file
 from poolkeeper.text import size
 
 BLOCK_BYTES = 1 << 20
@@ -54,9 +54,9 @@ def batches(path: Path, *, hexadecimal: bool) -> Iterator[Sequence[bytes]]:
                 yield _keys(lines, name, number, problems, hexadecimal=hexadecimal)
                 number += len(lines)
     except (EOFError, zlib.error, gzip.BadGzipFile) as wrong:
-        raise InvalidInput([Problem(name, 0, "", "is not a gzip file, or cut off")]) from wrong
+        raise wrong_file(name, "is not a gzip file, or cut off") from wrong
     except OSError as failed:
-        raise Refused(f"{name}: cannot be read: {failed.strerror}") from failed
+        raise wrong_file(name, f"cannot be read: {failed.strerror}") from failed
     if not number:
         problems.append(Problem(name, 0, "", "is empty (expected a key a line)"))
     if problems:

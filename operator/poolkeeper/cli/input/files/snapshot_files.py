@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import InvalidInput, Problem, Refused
 from poolkeeper.model import snapshots
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.model.topology import Cluster
@@ -53,9 +53,8 @@ def read_declared(path: Path, spec: KafkaClusterSpec) -> tuple[Cluster, tuple[st
     """
     cluster = read(path)
     if spec.cluster_id is not None and cluster.id not in (None, spec.cluster_id):
-        raise Refused(
-            f"{path} is of another cluster: its id is {cluster.id}, not {spec.cluster_id}"
-        )
+        other = f"is of another cluster: {cluster.id} (expected {spec.cluster_id})"
+        raise InvalidInput([Problem(str(path), 0, "cluster.id", other)])
     warnings = version_warnings(path, cluster) if spec.kafka_version is None else ()
     is_named = spec.name in (cluster.name, resource_name(cluster.name))  # as `import` names it
     if not is_named and (spec.cluster_id is None or cluster.id is None):

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow.fs import FileType
 
-from poolkeeper.errors import Refused
+from poolkeeper.errors import Refused, wrong_file
 from poolkeeper.fleet.lake.entries import ClusterEntry
 from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
 from poolkeeper.fleet.stages.features.feature_rows import METRICS
@@ -132,7 +132,7 @@ def _of_file(
             for groups in _together([each for each in found if each.left_out is None]):
                 yield _compact(opened.read_row_groups(groups, there, use_threads=False), place)
     except (OSError, pa.ArrowException) as failed:
-        raise Refused(f"{place}: cannot be read: {first_line(failed)}") from failed
+        raise wrong_file(place, f"cannot be read: {first_line(failed)}") from failed
 
 
 def _opened(source: SourceTask, storage: Storage) -> Any:
@@ -140,7 +140,7 @@ def _opened(source: SourceTask, storage: Storage) -> Any:
     place = f"{source.root}/{source.file}"
     if files.get_file_info(f"{base}/{source.file}").type == FileType.Unknown:
         # Whoever opens a pipe waits for ever.
-        raise Refused(f"{place}: is no file that can be read (expected a regular one)")
+        raise wrong_file(place, "is no file that can be read (expected a regular one)")
     try:
         with parquet.memory_apart():
             file = files.open_input_file(f"{base}/{source.file}")
@@ -149,7 +149,7 @@ def _opened(source: SourceTask, storage: Storage) -> Any:
             coded = [name for name in _TEXTS if name in names]
             opened = pq.ParquetFile(file, metadata=known, read_dictionary=coded)
     except (OSError, pa.ArrowException) as failed:
-        raise Refused(f"{place}: cannot be read: {first_line(failed)}") from failed
+        raise wrong_file(place, f"cannot be read: {first_line(failed)}") from failed
     found = opened.schema_arrow
     parquet.check_foreign(schemas.SAMPLES, found.metadata or {}, place)
     parquet.require_once(found, (column.name for column in schemas.SAMPLES.columns), place)

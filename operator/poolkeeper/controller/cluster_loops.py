@@ -199,6 +199,8 @@ class ClusterLoops:
             and desired is not None
             and needs_new_connections(cluster_loop.desired, desired)
         ):
+            if cluster_loop.in_mid_run and not is_same_resource(cluster_loop.assembly, assembly):
+                _warn_of_run("was made anew in mid-run, and leads elsewhere", cluster_loop)
             self._end(cluster_loop)
             cluster_loop = None
         if cluster_loop is None:
@@ -221,17 +223,10 @@ class ClusterLoops:
         Our finalizer keeps a KafkaCluster that has a run, but anybody may remove a finalizer. In
         PlanOnly nothing is written: the run stays.
         """
-        name, declared = cluster_loop.name, cluster_loop.desired.cluster
-        if declared.mode is Mode.PLAN_ONLY or not cluster_loop.in_mid_run:
+        name, mode = cluster_loop.name, cluster_loop.desired.cluster.mode
+        if mode is Mode.PLAN_ONLY or not cluster_loop.in_mid_run:
             if cluster_loop.in_mid_run:
-                logger.warning(
-                    "KafkaCluster %s is gone in mid-run, and its mode was PlanOnly: its run stays"
-                    " recorded, with its throttles; `poolkeeper stop --zookeeper %s`, and an"
-                    " operator that it is declared to again, end it",
-                    name,
-                    declared.zookeeper.connect,
-                    extra={"cluster": name},
-                )
+                _warn_of_run("is gone in mid-run, and its mode was PlanOnly", cluster_loop)
             self._end(cluster_loop)
         elif not cluster_loop.leaving:
             cluster_loop.leaving = True
@@ -267,6 +262,24 @@ class ClusterLoops:
                 self.connector_of(cluster_loop.name).remove_files()
                 if cluster_loop.name not in self._loops:
                     self.metrics.forget(cluster_loop.name)
+
+
+def is_same_resource(before: Assembly, now: Assembly) -> bool:
+    """Whether the KafkaCluster is the one of before: its status tells then of a run left behind."""
+    was, is_ = before.cluster, now.cluster
+    return was is not None and is_ is not None and was.uid == is_.uid
+
+
+def _warn_of_run(why: str, cluster_loop: ClusterLoop) -> None:
+    """Log that nobody works on a run any more."""
+    logger.warning(
+        "KafkaCluster %s %s: its run stays recorded, with its throttles; `poolkeeper stop"
+        " --zookeeper %s`, and an operator that it is declared to again, end it",
+        cluster_loop.name,
+        why,
+        cluster_loop.desired.cluster.zookeeper.connect,
+        extra={"cluster": cluster_loop.name},
+    )
 
 
 def desired_of(assembly: Assembly) -> Desired | None:

@@ -22,6 +22,9 @@ Where a server asks kopf to come back later, kopf sleeps as long as that says, a
 So kopf is started anew when a comparison finds changes that no event told of, and kopf has neither
 begun to list nor met a failure since the comparison before.
 
+kopf begins a watch that ended anew without a pause. So where it begins too many requests, it is
+started anew with the pauses that it has where it fails: each start lists everything.
+
 kopf ends where it may not watch a namespace, and the rights to one may go with it. So it is started
 for those that may be read, and anew when these are others; the rest is looked at every minute. It
 counts as not watched: its Topics are unknown, and what they own stays where it is.
@@ -39,6 +42,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Event, Thread
 from typing import Any, cast
 
@@ -47,7 +51,7 @@ from kopf._cogs.structs.references import Insights  # what `kopf.operator` takes
 
 from poolkeeper.controller.api_source import ApiSource
 from poolkeeper.controller.resource_cache import ResourceCache
-from poolkeeper.controller.retry_pauses import RetryPauses
+from poolkeeper.controller.retry_pauses import RequestRate, RetryPauses, requests_max
 from poolkeeper.errors import Forbidden, PoolkeeperError
 from poolkeeper.kube.client import discovery, listing
 from poolkeeper.kube.client.references import PLURALS
@@ -60,6 +64,7 @@ COMPARE_SOON_S = 2.0
 COMPARE_UNWATCHED_S = 10.0
 COMPARE_LOST_S = 60.0
 PAUSES_S = (0.5, 1, 2, 4, 8)
+RECONNECT_S = 1.0
 START_S = 60.0
 STOP_S = 10.0
 END_S = 7.0
@@ -100,7 +105,7 @@ class ResourceWatch:
     _request_failed: Event = field(default_factory=Event)
     _watch_failure: str = "starting"
     _compare_failure: str = ""
-    _unserved_kinds: str = ""
+    _kopf_fault: str = ""
     _revision: int | None = None
     _followed: tuple[str, ...] = ()
     _lost: frozenset[str] = frozenset()
@@ -150,16 +155,16 @@ class ResourceWatch:
     def _watch_once(self) -> bool:
         """Run kopf until it ends; return whether it had begun to watch."""
         ready = Event()
-        self._unserved_kinds = ""
+        self._kopf_fault = ""
         try:
             self._followed = self.source.followed().readable or self.namespaces
             asyncio.run(self._run_kopf(ready))
-            self._watch_failure = self._unserved_kinds or "the watch ended"
+            self._watch_failure = self._kopf_fault or "the watch ended"
         except Exception as error:  # noqa: BLE001 - whatever ends kopf, it is started anew
             self._watch_failure = f"the watch ended: {error}"
             logger.warning("%s", self._watch_failure)
         self._relisted.set()
-        return ready.is_set() and not self._unserved_kinds
+        return ready.is_set() and not self._kopf_fault
 
     async def _run_kopf(self, ready: Event) -> None:
         # kopf waits for the flag in a thread, which outlives kopf until the flag is set.
@@ -167,12 +172,13 @@ class ResourceWatch:
         if self._stop.is_set():
             self._kopf_stop.set()
         insights = Insights()
+        rate = RequestRate(requests_max(len(self._followed)))
         looking = asyncio.create_task(self._check_kinds(insights))
         ours = asyncio.all_tasks()
         try:
             parts = await kopf.spawn_tasks(
                 registry=registry_of(self.cache, self._relisted, self.login, self.namespaces),
-                settings=settings(self._note_failed_request),
+                settings=settings(self._note_failed_request, partial(self._note_request, rate)),
                 clusterwide=not self.namespaces,
                 namespaces=self._followed,
                 standalone=True,
@@ -192,13 +198,25 @@ class ResourceWatch:
         self._request_failed.set()
         self._relisted.set()
 
+    def _note_request(self, rate: RequestRate) -> None:
+        if rate.note():
+            self._end_kopf(
+                "watches end as soon as they have begun: look at the API server, and at what stands"
+                " before it"
+            )
+
     async def _check_kinds(self, insights: Insights) -> None:
         """Stop kopf if it did not find all our kinds."""
         await insights.ready_resources.wait()
         watched = {resource.plural for resource in insights.watched_resources}
         if unserved := sorted({*KINDS.values()} - watched):
-            self._unserved_kinds = f"the API server did not list {', '.join(unserved)} as served"
-            logger.warning("the watch is restarted: %s", self._unserved_kinds)
+            self._end_kopf(f"the API server did not list {', '.join(unserved)} as served")
+
+    def _end_kopf(self, fault: str) -> None:
+        """Have kopf started anew as it does not work, after pauses that grow."""
+        if not self._kopf_fault:
+            self._kopf_fault = fault
+            logger.warning("the watch is restarted: %s", fault)
             self._kopf_stop.set()
 
     def _compare(self) -> None:
@@ -361,18 +379,22 @@ class NoProgress(kopf.ProgressStorage):
         return essence
 
 
-def settings(failed: Callable[[], None]) -> kopf.OperatorSettings:
-    """Return kopf's settings: no events, no CRD scanning, long retries."""
+def settings(failed: Callable[[], None], begun: Callable[[], None]) -> kopf.OperatorSettings:
+    """Return kopf's settings: no events, no CRD scanning, long retries.
+
+    `failed` is called after each attempt of a request that failed, `begun` before each request.
+    """
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.persistence.diffbase_storage = NothingHandled()
     chosen.persistence.progress_storage = NoProgress()
     chosen.scanning.disabled = True
-    chosen.networking.error_backoffs = RetryPauses(failed)
+    chosen.networking.error_backoffs = RetryPauses(failed, begun)
     chosen.networking.request_timeout = 30
     chosen.networking.connect_timeout = 5
     chosen.queueing.idle_timeout = 1
     chosen.watching.chunk_size = 500
+    chosen.watching.reconnect_backoff = RECONNECT_S
     # kopf would otherwise kill the whole process, and it is only one part of it.
     chosen.process.ultimate_exiting_timeout = None
     return chosen

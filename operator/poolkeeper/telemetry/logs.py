@@ -27,14 +27,16 @@ QUIET = ("kopf", "kazoo", "kubernetes", "urllib3", "asyncio", "aiohttp", "kafka"
 """Libraries that log every event, request or heartbeat; only their warnings are kept."""
 
 LEAST = {
-    "kopf._core.reactor.running": logging.ERROR,
+    "kopf._core.reactor.running": logging.CRITICAL,
+    "kopf._core.reactor.orchestration": logging.CRITICAL,
     "kopf._cogs.clients.watching": logging.CRITICAL,
 }
 """The lowest level logged.
 
 The first warns at each start that kopf does not run in the main thread, which is intended. The
-second logs every failed attempt of every watch as an error, hundreds an hour while a server is
-away. `controller.watch` finds the reason and reports it once.
+first two log a traceback each time kopf ends, as it does where a server, or what stands before it,
+answers with what it does not expect. The last logs every failed attempt of every watch as an error,
+hundreds an hour while a server is away. `controller.watch` finds the reason and reports it once.
 """
 
 _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {

@@ -162,6 +162,29 @@ def test_a_run_of_a_cluster_in_plan_only_stays_when_its_kafkacluster_vanishes(
     assert loops.names() == set()
 
 
+@pytest.mark.parametrize(
+    ("outcome", "uid", "told"),
+    [
+        pytest.param(MOVING, "u9", ["KafkaCluster main was made anew in mid-run"], id="made-anew"),
+        pytest.param(MOVING, "", [], id="edited: its status tells"),
+        pytest.param(AT_REST, "u9", [], id="at-rest"),
+    ],
+)
+def test_a_run_that_is_left_where_an_earlier_kafkacluster_led_to_is_told(
+    loops: ClusterLoops,
+    caplog: pytest.LogCaptureFixture,
+    outcome: Outcome,
+    uid: str,
+    told: list[str],
+) -> None:
+    loops._loops["main"]._report(outcome)
+    elsewhere = replace(SPEC, zookeeper=replace(SPEC.zookeeper, connect="zk-9:2181/kafka"))
+    declared(loops, replace(CLUSTER, uid=uid or CLUSTER.uid, spec=elsewhere))
+    found = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert [line.partition(",")[0] for line in found] == told
+    assert all(f"--zookeeper {DESIRED.cluster.zookeeper.connect}`" in line for line in found)
+
+
 def test_a_loop_whose_cluster_comes_back_goes_on(loops: ClusterLoops) -> None:
     found = loops._loops["main"]
     found._report(MOVING)

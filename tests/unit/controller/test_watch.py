@@ -5,23 +5,42 @@ from itertools import chain, islice, repeat
 from typing import Any, cast
 
 from poolkeeper.controller.resource_cache import ResourceCache
-from poolkeeper.controller.retry_pauses import BACKOFFS_S, RetryPauses
+from poolkeeper.controller.retry_pauses import (
+    BACKOFFS_S,
+    RATE_WITHIN_S,
+    RequestRate,
+    RetryPauses,
+)
 from poolkeeper.controller.watch import ResourceWatch, settings
 from poolkeeper.kube.client.listing import FollowedNamespaces
 
 
 def test_every_attempt_that_failed_is_told_and_the_first_attempt_is_none() -> None:
     told: list[int] = []
-    pauses = chain(RetryPauses(lambda: told.append(len(told))), repeat(None))  # as kopf takes them
+    found = RetryPauses(lambda: told.append(len(told)), lambda: None)
+    pauses = chain(found, repeat(None))  # as kopf takes them
     assert next(pauses) == BACKOFFS_S[0]
     assert told == []
     assert list(islice(pauses, 2)) == list(BACKOFFS_S[1:3])
     assert told == [0, 1]
 
 
-def test_each_request_has_all_of_the_pauses() -> None:
-    patience = settings(lambda: None).networking.error_backoffs
+def test_each_request_has_all_of_the_pauses_and_is_told_once() -> None:
+    begun: list[str] = []
+    chosen = settings(lambda: None, lambda: begun.append("a request"))
+    patience = chosen.networking.error_backoffs
     assert [*patience] == [*patience] == [*BACKOFFS_S]
+    assert len(begun) == 2
+
+
+def test_requests_are_too_many_only_where_they_come_at_once() -> None:
+    now_s = 0.0
+    rate = RequestRate(3, lambda: now_s)
+    assert [rate.note() for _ in range(4)] == [False, False, False, True]
+    for _ in range(9):
+        now_s += RATE_WITHIN_S / 2
+        found = rate.note()
+    assert not found
 
 
 def namespace(name: str, team: str) -> dict[str, Any]:

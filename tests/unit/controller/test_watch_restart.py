@@ -1,6 +1,7 @@
 """kopf ends as a whole when one watch fails for good; it is then started anew, however it ended."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import pytest
 from conditions import until
 from manifests import topic
 from poolkeeper.controller.resource_cache import ResourceCache
+from poolkeeper.controller.retry_pauses import requests_max
 from poolkeeper.controller.watch import KINDS, ResourceWatch
 from poolkeeper.kube.client.listing import FollowedNamespaces
 from poolkeeper.model.names import GROUP, VERSION
@@ -56,6 +58,7 @@ class Nothing:
 class Served:
     """What a server serves: `topics` when they are listed; watches are open until `cut`.
 
+    While it is `brief`, watches end as soon as they have begun; `watches` were asked for.
     While it is `busy`, whoever lists Topics shall come back in an hour. After the cut, and until
     `healed`, a watch of Topics is refused as by a server that does not know
     the token, and all others wait for an answer.
@@ -65,9 +68,14 @@ class Served:
     cut: Event = field(default_factory=Event)
     healed: Event = field(default_factory=Event)
     busy: Event = field(default_factory=Event)
+    brief: bool = False
+    watches: int = 0
     watched: set[str] = field(default_factory=set)
 
-    def listed(self, plural: str) -> tuple[int, dict[str, object]]:
+    def listed(self, plural: str, query: str) -> tuple[int, dict[str, object]]:
+        if "watch=true" in query:
+            self.watches += 1
+            return 200, {"type": "BOOKMARK", "object": {}}
         if plural != "topics":
             return 200, {"metadata": {"resourceVersion": "1"}, "items": []}
         if self.busy.is_set():
@@ -106,12 +114,12 @@ def serving(served: Served) -> Iterator[str]:
         def do_GET(self) -> None:
             path, _, query = self.path.partition("?")
             plural = path.rpartition("/")[2]
-            if "watch=true" in query:
+            if "watch=true" in query and not served.brief:
                 self.answer_watch(plural)
             elif (found := served.discovered(path)) is not None:
                 self.say(200, found)
             else:
-                self.say(*served.listed(plural))
+                self.say(*served.listed(plural, query))
 
         def answer_watch(self, plural: str) -> None:
             if served.healed.is_set():
@@ -233,6 +241,32 @@ def test_a_watch_that_tells_of_no_changes_is_started_anew() -> None:
             new["metadata"] |= {"uid": "u1", "generation": 1}
             source.topics = (new,)
             until(lambda: served.watched == every, "kopf was started anew", 30)
+        finally:
+            served.healed.set()
+            watch.stop()
+
+
+@pytest.mark.slow
+def test_watches_that_end_as_soon_as_they_begin_are_begun_with_pauses() -> None:
+    served = Served(brief=True)
+    with serving(served) as url:
+        login = lambda **_: kopf.ConnectionInfo(server=url, token="t")  # noqa: E731
+        watch = ResourceWatch(ResourceCache(), Nothing(), login=login)
+        watch.start()
+        try:
+            began_s = time.monotonic()
+            until(lambda: "as soon as they have begun" in watch.failure, "it is said", 30)
+            until(lambda: not watch.failure, "kopf is started anew", 30)
+            until(lambda: watch.failure, "it is said again", 30)
+            # It is stopped once they are too many, and has what was begun until then.
+            starts = 2 + (time.monotonic() - began_s) / 2
+            assert served.watches < starts * 4 * requests_max(0)
+            body = topic("new", "p", "shop")
+            served.topics.append({**body, "metadata": {**body["metadata"], "uid": "u1"}})
+            until(lambda: watch.cache.contents()[0], "what is declared is seen", 30)
+            served.brief = False
+            until(lambda: served.watched == {"namespaces", *KINDS.values()}, "all is watched", 40)
+            until(lambda: not watch.failure, "it works again", 30)
         finally:
             served.healed.set()
             watch.stop()

@@ -187,6 +187,8 @@ def test_set_up_writes_one_object_a_line_and_keeps_libraries_quiet(root: logging
     )
     logging.getLogger("kopf.objects").info("Handler 'on_topic' succeeded.")
     logging.getLogger("kopf._cogs.clients.watching").error("Request attempt #7 failed")
+    logging.getLogger("kopf._core.reactor.orchestration").error("Watcher for topics has failed")
+    logging.getLogger("kopf._core.reactor.running").error("multitasker has failed", exc_info=True)
     logging.getLogger("kazoo.client").info("Zookeeper session established")
     logging.getLogger("kazoo.client").warning("Connection dropped")
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]

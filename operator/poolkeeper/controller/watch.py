@@ -173,12 +173,13 @@ class ResourceWatch:
             self._kopf_stop.set()
         insights = Insights()
         rate = RequestRate(requests_max(len(self._followed)))
+        chosen = settings(self._note_failed_request, partial(self._note_request, rate))
         looking = asyncio.create_task(self._check_kinds(insights))
         ours = asyncio.all_tasks()
         try:
             parts = await kopf.spawn_tasks(
                 registry=registry_of(self.cache, self._relisted, self.login, self.namespaces),
-                settings=settings(self._note_failed_request, partial(self._note_request, rate)),
+                settings=chosen,
                 clusterwide=not self.namespaces,
                 namespaces=self._followed,
                 standalone=True,
@@ -193,6 +194,7 @@ class ResourceWatch:
         finally:
             looking.cancel()
             self._kopf_stop.set()
+            chosen.execution.executor.shutdown(wait=False)  # its thread logs in, and would stay
 
     def _note_failed_request(self) -> None:
         self._request_failed.set()

@@ -1,5 +1,6 @@
 """kopf ends as a whole when one watch fails for good; it is then started anew, however it ended."""
 
+import gc
 import json
 import time
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
+from threading import enumerate as enumerate_threads
 
 import kopf
 import pytest
@@ -246,9 +248,22 @@ def test_a_watch_that_tells_of_no_changes_is_started_anew() -> None:
             watch.stop()
 
 
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """Objects in cycles stay, as in a process with many others they do for long."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def threads_of_pools() -> set[Thread]:
+    return {each for each in enumerate_threads() if each.name.startswith("ThreadPoolExecutor")}
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_collection")
 def test_watches_that_end_as_soon_as_they_begin_are_begun_with_pauses() -> None:
-    served = Served(brief=True)
+    served, before = Served(brief=True), threads_of_pools()
     with serving(served) as url:
         login = lambda **_: kopf.ConnectionInfo(server=url, token="t")  # noqa: E731
         watch = ResourceWatch(ResourceCache(), Nothing(), login=login)
@@ -270,3 +285,4 @@ def test_watches_that_end_as_soon_as_they_begin_are_begun_with_pauses() -> None:
         finally:
             served.healed.set()
             watch.stop()
+    until(lambda: threads_of_pools() <= before, "no run of kopf leaves a thread", 30)

@@ -1,9 +1,13 @@
 """Numbers that advance in steps, and words for them."""
 
+import json
+import shlex
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from poolkeeper.model.specs import Approval
 from poolkeeper.resources.status import wording
 
 
@@ -56,3 +60,55 @@ def test_sizes(size: int, text: str) -> None:
 def test_a_few_of_many() -> None:
     assert wording.few(["a", "b"], 2) == "a, b"
     assert wording.few(["a", "b", "c"], 2) == "a, b and 1 more"
+
+
+OLD, MORE, NEW = ("sha256:" + digit * 64 for digit in "123")
+WHO = "jane"
+
+
+def _patched(approval: Approval, line: str) -> dict[str, object]:
+    """What the spec says after somebody approved `MORE`, and then `WHO` ran the line."""
+    words = shlex.split(line.replace("$(kubectl auth whoami", WHO + "$("))
+    patch = json.loads(words[-1].replace("$( -o jsonpath={.status.userInfo.username})", ""))
+    found = {"plans": [*approval.plans, MORE], "by": {**approval.by}}
+    if "--type=merge" in words:
+        given = patch["spec"]["approval"]
+        return {"plans": given["plans"], "by": found["by"] | given.get("by", {})}
+    for each in patch:
+        assert each["op"] == "add"
+        match each["path"].removeprefix("/spec/approval/").split("/"):
+            case ["plans", "-"]:
+                found["plans"].append(each["value"])
+            case ["by"]:
+                found["by"] = each["value"]
+            case ["by", hash_]:
+                found["by"][hash_] = each["value"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("approval", "named", "plans", "by"),
+    [
+        pytest.param(Approval(), False, [NEW], {}, id="nothing-was-approved"),
+        pytest.param(Approval(), True, [NEW], {NEW: WHO}, id="nothing-and-named"),
+        pytest.param(Approval(plans=(OLD,)), False, [OLD, MORE, NEW], {}, id="beside"),
+        pytest.param(
+            Approval(plans=(OLD,)), True, [OLD, MORE, NEW], {NEW: WHO}, id="beside-the-unnamed"
+        ),
+        pytest.param(
+            Approval(plans=(OLD,), by={OLD: "tom"}),
+            True,
+            [OLD, MORE, NEW],
+            {OLD: "tom", NEW: WHO},
+            id="beside-the-named",
+        ),
+        pytest.param(
+            Approval(plans=(OLD,) * wording.APPROVED_MAX), False, [NEW], {}, id="old-ones-are-many"
+        ),
+    ],
+)
+def test_the_line_that_approves_keeps_what_was_approved_since_it_was_printed(
+    approval: Approval, named: bool, plans: list[str], by: dict[str, str]
+) -> None:
+    line = wording.approval_line("main", NEW, approval, named=named)
+    assert _patched(approval, line) == {"plans": plans, "by": by}

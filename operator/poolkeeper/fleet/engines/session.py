@@ -72,6 +72,8 @@ _WRITING_A_TABLE = re.compile(r"\[TASK_WRITE_FAILED\]")  # Spark's name of the e
 # All that Java sees of a Python that was killed is the end of what it was to say.
 _WORKER_GONE = "java.io.EOFException"
 _WORKER_EXITED = re.compile(r"Python worker exited unexpectedly")  # Spark's words
+# Arrow's, of a Python that was killed before it handed over the first of its rows.
+_NOTHING_HANDED_OVER = re.compile(r"IOException: Unexpected end of input\. Missing schema")
 WORKER_KILLED = (
     "Python processes of a task were killed again and again, as where memory is short:"
     f" {MORE_MEMORY}"
@@ -240,6 +242,8 @@ def cause(failed: Exception) -> str:
     ]
     last = (causes or [type(failed).__name__])[-1]
     if last.endswith(_WORKER_GONE) and any(map(_WORKER_EXITED.search, lines)):
+        return WORKER_KILLED
+    if _NOTHING_HANDED_OVER.search(last):
         return WORKER_KILLED
     if _MEMORY_SHORT.match(last):
         return NO_MEMORY

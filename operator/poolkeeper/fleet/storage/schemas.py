@@ -147,7 +147,7 @@ FEATURES = TableSchema(
     "Load of a partition over a window that ends with the day.",
     (
         Column("topic", TEXT, "The topic's name."),
-        Column("partition", INT, "The partition's number."),
+        Column("partition", INT, "The partition's number; -1: a figure of the whole topic."),
         Column("metric", TEXT, "As in `samples`."),
         Column("window_s", LONG, "Length of the window."),
         Column("buckets", INT, "Steps of the window that have a sample."),
@@ -156,7 +156,7 @@ FEATURES = TableSchema(
         nullable("p95", DOUBLE, "95th percentile, likewise."),
         nullable("max", DOUBLE, "Largest, likewise."),
         Column("last", DOUBLE, "The latest figure in the window."),
-        nullable("growth_per_day", DOUBLE, "Slope of a robust line through the buckets."),
+        nullable("growth_per_day", DOUBLE, "What it gains a day: its last third less its first."),
     ),
 )
 
@@ -184,7 +184,7 @@ PLANS = TableSchema(
         nullable("fingerprint", TEXT, "What it was made from."),
         nullable("partitions", LONG, "Partitions of the cluster."),
         nullable("moves", LONG, "Rows of `moves`."),
-        nullable("steps", LONG, "Rows of `pipeline`."),
+        nullable("steps", LONG, "Rows of `steps`."),
         nullable("problems", LONG, "Rows of `problems`."),
         nullable("bytes", LONG, "Bytes of all moves."),
     ),

@@ -62,6 +62,12 @@ def test_python_that_is_killed_again_and_again_is_told_as_that() -> None:
     assert session.cause(Exception(said)) == session.WORKER_KILLED
 
 
+@pytest.mark.parametrize("caused", ["Caused by: ", ""])
+def test_python_that_is_killed_before_its_first_rows_is_told_as_that(caused: str) -> None:
+    said = f"{caused}java.io.IOException: Unexpected end of input. Missing schema.\n\tat a.b(C:1)\n"
+    assert session.cause(Exception(f"failed\n{said}")) == session.WORKER_KILLED
+
+
 @pytest.mark.parametrize("error", ["MemoryError", "pyarrow.lib.ArrowMemoryError: malloc of size 8"])
 def test_python_without_enough_memory_is_told_with_what_helps(error: str) -> None:
     said = f'Traceback (most recent call last):\n  File "worker.py", line 2, in read\n{error}\n'

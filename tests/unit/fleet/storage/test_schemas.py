@@ -1,6 +1,7 @@
 """Schemas may grow, and nothing else, without a new version."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,19 @@ def broken(before: dict, now: dict) -> list[str]:
 @pytest.mark.parametrize("name", sorted(released()))
 def test_no_table_breaks_what_was_released(name):
     assert broken(released()[name], described()[name]) == []
+
+
+def test_columns_name_tables_and_columns_that_there_are() -> None:
+    """In backticks are also values."""
+    tables = schemas.TABLES
+    named = {
+        (table.name, column.name, word)
+        for table in tables.values()
+        for column in table.columns
+        for word in re.findall(r"(?:[Rr]ows of|As in) `([a-z_]+)`", column.doc)
+    }
+    assert named
+    assert [each for each in sorted(named) if each[2] not in tables] == []
 
 
 COLUMN = {"name": "a", "type": "int", "nullable": False}

@@ -68,6 +68,12 @@ def _notes(report: FleetReport) -> Iterator[str]:
         " Growth known: the part of the bytes whose growth is known; the rest counts as not"
         " growing, so that the need may be greater and is not smaller."
     )
+    if unknown := sum(1 for each in report.pools if each.growth is None):
+        yield (
+            f"The growth of {count(unknown, 'pool')} is unknown. It takes sizes from half of"
+            " the window of fleet features (--history, --coverage), as snapshots on four days of"
+            " seven are."
+        )
     if report.until:
         yield (
             "To add: the fewest brokers of the pool's usual (median) capacity that keep it below"

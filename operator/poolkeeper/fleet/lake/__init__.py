@@ -9,6 +9,6 @@
 Read `lake` (runs, what counts, what is swept), `attempts` (rows before Spark writes them),
 `entries` (a row of `current`), `versions` (what counts, and two processes at once), `manifests`,
 `objects` (small objects, whole or not there), `filesystems` (a URI and its credentials for Arrow),
-`reading` (the rows of one cluster), `damage` (a file that cannot be read), `steps` (which tables
-each writes), `views` (SQL over the rows that count).
+`s3_file` (reads of a few bytes), `reading` (the rows of one cluster), `damage` (a file that cannot
+be read), `steps` (which tables each writes), `views` (SQL over the rows that count).
 """

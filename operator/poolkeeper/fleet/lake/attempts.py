@@ -22,7 +22,13 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from poolkeeper.errors import Unavailable
-from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem, scheme_of
+from poolkeeper.fleet.lake.filesystems import (
+    Storage,
+    local_path,
+    open_file,
+    open_filesystem,
+    scheme_of,
+)
 from poolkeeper.fleet.lake.objects import PUT_AT_ONCE
 from poolkeeper.fleet.storage import parquet, schemas
 from poolkeeper.fleet.storage.table_schema import TableSchema
@@ -32,6 +38,8 @@ from poolkeeper.text import first_line
 T = TypeVar("T")
 ATTEMPTS = "attempts"
 BATCH_ROWS = 16 * 1024
+READ_AT_ONCE = 4 * 1024**2
+"""A stream is read some bytes at a time, each of which would be a request to a store."""
 
 
 @frozen
@@ -104,11 +112,11 @@ def rows_of_attempt(destination: Destination, table: str, attempt: str) -> Itera
     path = destination.attempt(table, attempt)
     files, base = open_filesystem(destination.root, destination.storage)
     try:
-        with (
-            files.open_input_stream(f"{base}/{path}", compression=None) as opened,
-            pa.ipc.open_stream(opened) as stream,
-        ):
-            yield from stream
+        with open_file(files, f"{base}/{path}") as opened:
+            is_far = local_path(destination.root) is None
+            source = pa.BufferedInputStream(opened, READ_AT_ONCE) if is_far else opened
+            with pa.ipc.open_stream(source) as stream:
+                yield from stream
     except (OSError, pa.ArrowException) as failed:
         place = f"{destination.root}/{path}"
         raise Unavailable(f"{place}: cannot be read: {first_line(failed)}") from failed

@@ -16,6 +16,7 @@ from typing import Any
 from pyarrow import fs
 
 from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.s3_file import s3_file
 from poolkeeper.frozen import frozen
 from poolkeeper.text import first_line
 
@@ -146,7 +147,8 @@ def open_file(files: Any, place: str) -> Any:
         path = Path(place)
         if path.exists() and not path.is_file():
             raise IsADirectoryError("it is no regular file")
-    return files.open_input_file(place)
+    opened = files.open_input_file(place)
+    return s3_file(opened) if isinstance(files, fs.S3FileSystem) else opened
 
 
 def _unknown(uri: str, scheme: str) -> Refused:

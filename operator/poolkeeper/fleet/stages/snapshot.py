@@ -26,7 +26,7 @@ from poolkeeper.brokers import enrich
 from poolkeeper.errors import Refused, wrong_file
 from poolkeeper.fleet.engines import deadlines
 from poolkeeper.fleet.engines.results import ClusterOutcome, StepResult, reason_of
-from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_filesystem
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_file, open_filesystem
 from poolkeeper.fleet.lake.lake import DAY, digest_of_file, input_digest
 from poolkeeper.fleet.lake.objects import Objects, StoredObject
 from poolkeeper.fleet.storage import cluster_rows, codecs, parquet, schemas, snapshot_file
@@ -192,7 +192,7 @@ def _fetched(task: SnapshotTask, storage: Storage) -> Any:
     with temporary_folder() as folder:
         copy = folder / Path(task.file).name
         try:
-            with files.open_input_stream(f"{base}/{task.file}", compression=None) as source:
+            with open_file(files, f"{base}/{task.file}") as source:
                 body = source.read()
         except OSError as failed:
             place = f"{task.folder}/{task.file}"

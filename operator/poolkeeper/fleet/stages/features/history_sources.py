@@ -16,7 +16,7 @@ from pyarrow.fs import FileType
 
 from poolkeeper.errors import Refused, wrong_file
 from poolkeeper.fleet.lake.entries import ClusterEntry
-from poolkeeper.fleet.lake.filesystems import Storage, open_filesystem
+from poolkeeper.fleet.lake.filesystems import Storage, open_file, open_filesystem
 from poolkeeper.fleet.stages.features.feature_rows import METRICS
 from poolkeeper.fleet.stages.features.left_out_samples import LeftOutReason, LeftOutSamples
 from poolkeeper.fleet.stages.tasks import Tables
@@ -143,7 +143,7 @@ def _opened(source: SourceTask, storage: Storage) -> Any:
         raise wrong_file(place, "is no file that can be read (expected a regular one)")
     try:
         with parquet.memory_apart():
-            file = files.open_input_file(f"{base}/{source.file}")
+            file = open_file(files, f"{base}/{source.file}")
             known = pq.read_metadata(file)
             names = {known.schema.column(n).path for n in range(known.num_columns)}
             coded = [name for name in _TEXTS if name in names]

@@ -58,12 +58,17 @@ def time_axis(span_s: float, left: float, top: float, height: float) -> Iterator
     step = next((step for step in _STEPS_S if step * pixels_per_s >= 64), span_s or 1)
     ticks = min(int(span_s // step), 40)
     begin, end = coordinate(top - 4), coordinate(height)
+    free = left
     for tick in range(ticks + 1):
         x = left + tick * step * pixels_per_s
         yield element("path", d=f"M{coordinate(x)} {begin}V{end}", class_="grid")
         label = _tick(tick * step, step) if tick else "0"
-        anchor = "start" if not tick else "end" if x > WIDTH - _LETTER_PX * len(label) else "middle"
-        yield text_element(min(x, WIDTH), top - 9, label, anchor)
+        half = _LETTER_PX * len(label) / 2
+        # The first label begins at its line, and the last may have to end with the picture.
+        middle = min(x, WIDTH - half) if tick else x + half
+        if middle - half >= free:
+            free = middle + half
+            yield text_element(middle if tick else x, top - 9, label, "middle" if tick else "start")
 
 
 def _tick(at_s: float, step_s: float) -> str:

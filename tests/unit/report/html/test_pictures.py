@@ -43,3 +43,16 @@ def test_no_two_lines_of_a_time_axis_have_the_same_label(span_s):
 def test_lines_less_than_a_second_apart_tell_tenths():
     labels = re.findall(r">([^<]+)</text>", "".join(timelines.time_axis(3.25, 30, 22, 60)))
     assert labels == ["0", "0.5 s", "1.0 s", "1.5 s", "2.0 s", "2.5 s", "3.0 s"]
+
+
+@pytest.mark.parametrize("span_s", [0.3, 65, 393, 395, 3_725, 5_410, 90_000, 93_700, 10**7])
+def test_no_two_labels_of_a_time_axis_cover_each_other(span_s):
+    drawn = "".join(timelines.time_axis(span_s, 30, 22, 60))
+    ends = [0.0]
+    for x, anchor, label in re.findall(r'x="([\d.]+)"[^>]*text-anchor="(\w+)">([^<]+)<', drawn):
+        letters = 6.0 * len(label)  # at the least
+        begin = float(x) - {"start": 0, "middle": letters / 2, "end": letters}[anchor]
+        assert begin >= ends[-1], label
+        ends.append(begin + letters)
+    assert len(ends) > 2
+    assert ends[-1] <= pictures.WIDTH

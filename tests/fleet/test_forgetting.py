@@ -9,6 +9,7 @@ from fleet import cases
 from fleet.conftest import DAY, lake_at, where
 from poolkeeper.cli.output.left_undone import EXIT_CODE
 from poolkeeper.fleet.lake import manifests
+from poolkeeper.fleet.stages.publishing import FLEET
 from poolkeeper.fleet.storage import schemas
 
 NEXT = "2026-03-02"
@@ -49,7 +50,8 @@ def test_it_is_gone_from_the_latest_day_at_once(fleet: Path, run) -> None:
     assert missing(run(*words)[1]) == [("west", "NotRead")]
     of_east(fleet)
     told = json.loads(run("fleet", "forget", "west", "--out", fleet / "out", "-o", "json")[1])
-    assert told == {"declared": ["west"], "day": cases.DAY, "found": ["west"]}
+    both = ["budget", "report"]
+    assert told == {"declared": ["west"], "day": cases.DAY, "found": ["west"], "outdated": both}
     code, out, err = run(*words)
     assert (code, err, missing(out)) == (0, "", [])
     lake = lake_at(fleet / "out")
@@ -74,13 +76,29 @@ def test_a_day_of_the_past_can_be_forgotten_alone(fleet: Path, run) -> None:
     for day in (cases.DAY, NEXT):
         assert run("fleet", "snapshot", *where(fleet), "--day", day)[0] == 0
     words = ("fleet", "forget", "west", "--out", fleet / "out", *DAY)
-    assert run(*words)[1] == f"west is not in the tables of {cases.DAY} any more\n"
+    gone = f"west is not in the snapshots and plans of {cases.DAY} any more\n"
+    assert run(*words)[1] == gone
     lake = lake_at(fleet / "out")
     assert sorted(manifests.read(lake)) == ["east", "west"]
     assert [sorted(lake.current("snapshot", day)) for day in (cases.DAY, NEXT)] == [
         ["east"],
         ["east", "west"],
     ]
+
+
+def test_what_is_of_the_whole_fleet_and_was_made_before_is_named(fleet: Path, run) -> None:
+    assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
+    told = run("fleet", "forget", "west", "--out", fleet / "out")[1].splitlines()
+    assert told[-1] == (
+        f"what poolkeeper fleet budget and poolkeeper fleet report made of {cases.DAY} still has"
+        " them: run that again"
+    )
+    for step in ("budget", "report"):
+        assert run("fleet", step, "--out", fleet / "out")[0] == 0
+    lake = lake_at(fleet / "out")
+    for table in (schemas.TURNS, schemas.TABLES["pool_forecasts"]):
+        of = set(cases.rows(lake, table, FLEET).column("cluster").to_pylist())
+        assert of == {"east"}, table.name
 
 
 def test_a_day_of_which_all_is_forgotten_hides_no_day_before(fleet: Path, run) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from poolkeeper.errors import Refused
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.lake import Lake
-from poolkeeper.fleet.lake.steps import FEATURES, PLAN, SNAPSHOT, TABLES_OF
+from poolkeeper.fleet.lake.steps import BUDGET, FEATURES, PLAN, REPORT, SNAPSHOT, TABLES_OF
 from poolkeeper.frozen import frozen
 from poolkeeper.text import few, listed
 
@@ -19,11 +19,15 @@ STEPS = (SNAPSHOT, FEATURES, PLAN)
 
 @frozen
 class Forgotten:
-    """What was taken away: clusters that were declared, and those with rows of a day."""
+    """What was taken away: clusters that were declared, and those with rows of a day.
+
+    `outdated`: steps of that day whose tables are of the whole fleet, and were made before.
+    """
 
     declared: tuple[str, ...]
     day: str
     found: tuple[str, ...]
+    outdated: tuple[str, ...] = ()
 
 
 def forget(lake: Lake, names: Collection[str], day: str, *, undeclare: bool) -> Forgotten:
@@ -44,4 +48,8 @@ def forget(lake: Lake, names: Collection[str], day: str, *, undeclare: bool) -> 
         manifests.remove(lake, names)
     for step in current:
         lake.drop(step, day, names, TABLES_OF[step])
-    return Forgotten(tuple(sorted(declared & set(names))), day, tuple(sorted(found & set(names))))
+    gone = tuple(sorted(found & set(names)))
+    # Of a day without any cluster neither can be made.
+    is_left = bool(gone) and any(lake.current(step, day) for step in (SNAPSHOT, PLAN))
+    outdated = tuple(step for step in (BUDGET, REPORT) if is_left and lake.current(step, day))
+    return Forgotten(tuple(sorted(declared & set(names))), day, gone, outdated)

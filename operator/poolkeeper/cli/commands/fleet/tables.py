@@ -9,7 +9,7 @@ from poolkeeper import output_files
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import ink, left_undone, printing
 from poolkeeper.planning.proposals import plan_json
-from poolkeeper.text import count, cut, duration, size
+from poolkeeper.text import count, cut, duration, listed, size
 
 if TYPE_CHECKING:
     from poolkeeper.fleet.lake.filesystems import Storage
@@ -89,10 +89,18 @@ def forget(lake: "Lake", names: tuple[str, ...], day: str | None, output: str) -
     forgetting = snapshot_files.fleet("stages.forgetting")
     made = forgetting.forget(lake, names, latest, undeclare=day is None)
     if output == printing.JSON:
-        told = {"declared": made.declared, "day": made.day or None, "found": made.found}
+        told = {
+            "declared": made.declared,
+            "day": made.day or None,
+            "found": made.found,
+            "outdated": made.outdated,
+        }
         printing.emit_json(told)
         return
     for name in made.declared:
         printing.emit(f"{name} is declared no more (keep it out of the manifests of the next run)")
     for name in made.found:
-        printing.emit(f"{name} is not in the tables of {made.day} any more")
+        printing.emit(f"{name} is not in the snapshots and plans of {made.day} any more")
+    if made.outdated:
+        again = listed(f"poolkeeper fleet {step}" for step in made.outdated)
+        printing.emit(f"what {again} made of {made.day} still has them: run that again")

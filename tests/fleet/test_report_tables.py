@@ -15,7 +15,7 @@ from poolkeeper.fleet.report_tables.hottest import hottest
 from poolkeeper.fleet.report_tables.partition_loads import partition_loads
 from poolkeeper.fleet.storage import cluster_rows, parquet, schemas
 from poolkeeper.load.apply import MeasuredLoads, with_loads
-from poolkeeper.model.topology import Partition, Topic
+from poolkeeper.model.topology import LogDir, Partition, Topic
 from poolkeeper.report.values import Hot, Measured
 
 CASES = ("disks", "oddities", "weights", "separate")
@@ -81,6 +81,31 @@ def test_broker_loads_are_those_of_a_recount(clusters, name):
         usable = pool is not None and broker in cluster.brokers and broker not in pool.drain
         assert each.weight == (pool.capacity_for(broker).weight if usable else 0)
         assert each.capacity == (pool.capacity_for(broker).disk_bytes if pool else None)
+
+
+@pytest.mark.parametrize(
+    ("log_dirs", "left"),
+    [
+        pytest.param({"/a": LogDir(1000, 300)}, 300, id="others-have-some-of-it"),
+        pytest.param({"/a": LogDir(1000, 300), "/b": LogDir(500, 0)}, 300, id="one-is-full"),
+        pytest.param({"/a": LogDir(1000, 0)}, 0, id="full"),
+        pytest.param({"/a": LogDir(1000, None)}, 900, id="what-is-free-is-unknown"),
+        pytest.param({"/a": LogDir(1000, 950)}, 900, id="some-of-it-is-not-written-yet"),
+        pytest.param({"/a": LogDir(1000, 10), "/b": LogDir(None, None)}, None, id="one-is-offline"),
+        pytest.param({}, None, id="nobody-was-asked"),
+    ],
+)
+def test_what_is_left_of_a_disk_that_is_not_declared_is_what_is_free(
+    log_dirs: dict[str, LogDir], left: int | None, clusters
+) -> None:
+    desired, cluster = clusters["separate"]
+    name = "pool-0.000"
+    topic = Topic(name, (Partition(0, (1,), leader=1, isr=(1,), size_bytes=100),))
+    live = {**cluster.brokers, 1: replace(cluster.brokers[1], log_dirs=log_dirs)}
+    tables = tables_of((desired, replace(cluster, topics={name: topic}, brokers=live)))
+    first = broker_loads(tables, partition_loads(tables))[0]
+    assert first.broker == 1
+    assert (None if first.capacity is None else first.capacity - first.bytes) == left
 
 
 def test_the_load_history_counts_as_it_does_for_plans(clusters):

@@ -35,7 +35,7 @@ def broker_loads(tables: ClusterTables, loads: PartitionLoads) -> tuple[BrokerLo
             _rack(broker, live, pool_of),
             _weight(broker, live, pool_of),
             **figures,
-            capacity=_capacity(broker, live, pool_of),
+            capacity=_capacity(broker, live, pool_of, int(figures["bytes"])),
         )
         for broker, figures in counts.rows()
     )
@@ -112,11 +112,20 @@ def _weight(broker: int, live: Mapping[int, Any], pool_of: Mapping[int, Resource
 
 
 def _capacity(
-    broker: int, live: Mapping[int, Any], pool_of: Mapping[int, ResourcePoolSpec]
+    broker: int, live: Mapping[int, Any], pool_of: Mapping[int, ResourcePoolSpec], held: int
 ) -> int | None:
-    """What is declared, else the sum of its log directories, if all are known."""
+    """What is declared, else what its log directories can hold, if all are known.
+
+    Where they tell what is free, that is what it holds and what is free: others, and what the file
+    system keeps for itself, take of a disk as well.
+    """
     pool = pool_of.get(broker)
     if pool is not None and (declared := pool.capacity_for(broker).disk_bytes) is not None:
         return declared
-    sizes = [each["total_bytes"] for each in (live.get(broker) or {}).get("log_dirs") or ()]
-    return sum(sizes) if sizes and None not in sizes else None
+    log_dirs = (live.get(broker) or {}).get("log_dirs") or ()
+    sizes = [each["total_bytes"] for each in log_dirs]
+    if not sizes or None in sizes:
+        return None
+    total: int = sum(sizes)
+    free = [each["usable_bytes"] for each in log_dirs]
+    return total if None in free else min(total, held + sum(free))

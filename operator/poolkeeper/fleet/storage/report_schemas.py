@@ -78,7 +78,7 @@ BROKER_FORECASTS = TableSchema(
         Column("replicas", LONG, "Replicas it holds."),
         Column("leaders", LONG, "Partitions whose first replica it is."),
         Column("bytes", LONG, "What it holds, as far as sizes are known."),
-        nullable("capacity_bytes", LONG, "Declared, else the sum of its log directories."),
+        nullable("capacity_bytes", LONG, "Declared, else what its log directories can hold."),
         nullable("growth_bytes_per_day", DOUBLE, "As far as it is known."),
         Column("sizes_known", DOUBLE, "The part of the replicas whose size is known, 0 to 1."),
         Column("growth_known", DOUBLE, "The part of the bytes whose growth is known, 0 to 1."),

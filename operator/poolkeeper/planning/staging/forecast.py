@@ -133,7 +133,10 @@ def _shortest_bytes(packer: StagePacker, *, within: bool) -> int:
     if not within:
         return busiest_bytes(copies)
     shortest = shortest_bytes(
-        copies, replicas_max=limits.max_moves_per_broker, bytes_max=limits.max_bytes
+        copies,
+        in_flight_max=limits.max_moves,
+        replicas_max=limits.max_moves_per_broker,
+        bytes_max=limits.max_bytes,
     )
     nothing_gone = bytearray(len(table))
     return CappedTopics(table).longest_bytes(packer.most_of_topic, nothing_gone, shortest)

@@ -3,7 +3,8 @@
 Limits that a person sets (`execution` of the KafkaCluster): replicas in flight in the cluster and
 per broker, in and out each, and bytes of one stage. A replica comes *in* on the broker that adds
 it and goes *out* of the partition's leader, because Kafka copies from there. Each limit admits at
-least one move: a move that exceeds a limit by itself goes alone, so no limit can stop a plan.
+least one move, so no limit can stop a plan: a move that exceeds a limit of the cluster or of bytes
+by itself goes alone, and one that exceeds that of a broker goes with none that touches this broker.
 
 Limits of ZooKeeper and the controller (`Bounds`):
 

@@ -18,9 +18,13 @@ the makespan is at least the sum, over the stages, of the load of their busiest 
    can be brought down by taking G from the one, and what the limit leaves from the fullest of all.
    So the makespan is at least G + max(T - P, L). With k = 0 this is bound 1.
 3. *Barriers of all sides*: `barrier_cost`, for the m busiest sides of a direction, for every m.
+4. *Replicas in flight*: a stage has at most N replicas in all, and lasts at least as long as each
+   entry's leader gives. Sort all replicas by that, the longest first: each of the N longest may be
+   in the first stage, the next N in the second. So the makespan is at least that of every N-th of
+   them together, counted from the first. An entry of more replicas goes alone, and counts as N.
 
-An entry with more replicas than the limit per broker goes alone as well. It is not treated apart,
-so the limit counts as no less than the most replicas of an entry.
+An entry with more replicas than the limit per broker has the side to itself that they are above it
+on. So the limit counts as no less than the most replicas of an entry.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -88,9 +92,10 @@ class _SideLoad(NamedTuple):
     replicas: list[int]
 
 
-def shortest_bytes(copies: Copies, *, replicas_max: int, bytes_max: int) -> int:
+def shortest_bytes(copies: Copies, *, in_flight_max: int, replicas_max: int, bytes_max: int) -> int:
     """The bound on the makespan.
 
+    `in_flight_max`: the limit of replicas of a stage, N.
     `replicas_max`: the limit per side and stage.
     `bytes_max`: the limit of a stage, in which each copy counts once.
     """
@@ -101,12 +106,18 @@ def shortest_bytes(copies: Copies, *, replicas_max: int, bytes_max: int) -> int:
     others = found.take(np.flatnonzero(fits))
     most = max(replicas_max, int(others.added.lengths.max(initial=0)))
     sides = _sides(others)
-    best = _by_one_side(sides, most, bytes_max)
+    best = max(_by_one_side(sides, most, bytes_max), _by_replicas(others, in_flight_max))
     for out in (False, True):
         some = {broker: load for (broker, outwards), load in sides.items() if outwards == out}
         largest = [(copy, copy.bytes_of(out=out)) for copy in others.first(LARGE_MAX)]
         best = max(best, _by_all_sides(largest, some, most, bytes_max, best))
     return alone + best
+
+
+def _by_replicas(copies: Copies, in_flight_max: int) -> int:
+    """Bound 4; the copies are those of most bytes first."""
+    longest = np.repeat(copies.bytes, np.minimum(copies.added.lengths, in_flight_max))
+    return sum(longest[::in_flight_max].tolist())
 
 
 def busiest_bytes(copies: Copies) -> int:

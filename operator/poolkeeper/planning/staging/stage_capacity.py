@@ -159,9 +159,14 @@ class StageCapacity:
 
     @property
     def within_limits(self) -> bool:
-        """Whether counts and bytes are within the limits; a group that goes together may not be."""
+        """Whether counts and bytes are within the limits; a group that goes together may not be.
+
+        A step that is above the limit of a side by itself is within it: no other touches that side.
+        """
+        widest = max([len(self._into[row]) for row in self.taken], default=0)
         within = (
-            max(self.replicas, default=0) <= self._replicas_of_side_max
+            max(self.replicas, default=0) <= max(self._replicas_of_side_max, widest)
+            and self.in_flight <= self._replicas_max
             and self.bytes <= self._bytes_max
             and all(count <= self._caps[topic] for topic, count in self._topics.items())
         )

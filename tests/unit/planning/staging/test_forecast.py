@@ -96,3 +96,19 @@ def test_the_same_input_gives_the_same_stages() -> None:
     assert Counter(
         pair for s in next_stage.predict(made, observed, desired())[0] for pair in s.moves
     ) == Counter((i, 1) for i in range(50))
+
+
+def test_a_step_above_the_limit_of_its_broker_leaves_the_bound_as_it_is() -> None:
+    """Broker 1 gives three replicas at once where two may go; 3 and 6 have nothing to do with it.
+
+    What goes beside it is one stage of 3's, of three replicas at the most.
+    """
+    wide = move("w", 0, (1,), (2, 4, 3), gib=9)
+    moves = [wide, *(move("t", n, (3,), (6,)) for n in range(8))]
+    lists = [partition(n, 3, size_bytes=GIB) for n in range(8)]
+    topics = {"t": lists, "w": [partition(0, 1, size_bytes=3 * GIB)]}
+    rate = specs.Throttle(specs.ThrottleMode.FIXED, GIB)
+    wanted = desired(max_moves_per_broker=2, throttle=rate)
+    predicted, makespan, _ = next_stage.predict(plan(*moves), cluster(**topics), wanted)
+    assert [len(stage.moves) for stage in predicted] == [3, 2, 2, 2]
+    assert makespan == plans.Makespan(15.0, 14.0, GIB)

@@ -1,10 +1,13 @@
 """The bound of a plan's stages against the best of all sequences of stages, tried one by one."""
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from laws import examples
+from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import ReplicaLists, whole_numbers
 from poolkeeper.planning.staging.barrier_cost import Barrier, LargeEntry, barrier
 from poolkeeper.planning.staging.makespan_bound import (
@@ -50,18 +53,42 @@ def length(stage: list[Copy]) -> int:
     return max(sum(sizes) for sizes in sides_of(stage).values())
 
 
-def lawful(stage: list[Copy], replicas_max: int, bytes_max: int) -> bool:
-    counts = max(len(sizes) for sizes in sides_of(stage).values())
-    within = counts <= replicas_max and sum(entry.bytes for entry in stage) <= bytes_max
-    return within or len(stage) == 1
+@frozen
+class Limits:
+    """Of a stage: replicas in all, replicas of a side, and bytes."""
+
+    in_flight: int
+    replicas: int
+    bytes: int
+
+    def allow(self, stage: list[Copy]) -> bool:
+        """Whether the entries may go together; each may go alone, and have a side to itself."""
+        if len(stage) == 1:
+            return True
+        crowded = sum(len(entry.added) for entry in stage) > self.in_flight
+        if crowded or sum(entry.bytes for entry in stage) > self.bytes:
+            return False
+        touching = Counter(side for entry in stage for side in sides_of([entry]))
+        return all(
+            len(sizes) <= self.replicas or touching[side] == 1
+            for side, sizes in sides_of(stage).items()
+        )
+
+    def bound(self, columns: Copies) -> int:
+        return shortest_bytes(
+            columns,
+            in_flight_max=self.in_flight,
+            replicas_max=self.replicas,
+            bytes_max=self.bytes,
+        )
 
 
-def shortest(entries: list[Copy], replicas_max: int, bytes_max: int) -> int:
+def shortest(entries: list[Copy], limits: Limits) -> int:
     """The best over all ways to divide the entries among stages."""
 
     def best(left: list[Copy], stages: list[list[Copy]]) -> int:
         if not left:
-            if not all(lawful(stage, replicas_max, bytes_max) for stage in stages):
+            if not all(map(limits.allow, stages)):
                 return 10**9
             return sum(length(stage) for stage in stages)
         first, rest = left[0], left[1:]
@@ -74,12 +101,19 @@ def shortest(entries: list[Copy], replicas_max: int, bytes_max: int) -> int:
 
 
 @examples(120)
-@given(copies, st.integers(1, 3), st.sampled_from([5, 9, 14, 21, 1000]))
-def test_no_sequence_of_stages_is_shorter(entries, replicas_max, bytes_max) -> None:
+@given(
+    copies,
+    st.builds(
+        Limits,
+        st.sampled_from([1, 2, 3, 99]),
+        st.integers(1, 3),
+        st.sampled_from([5, 9, 14, 21, 1000]),
+    ),
+)
+def test_no_sequence_of_stages_is_shorter(entries, limits) -> None:
     columns = by_column(entries)
-    bound = shortest_bytes(columns, replicas_max=replicas_max, bytes_max=bytes_max)
     assert columns.first(9) == entries
-    assert busiest_bytes(columns) <= bound <= shortest(entries, replicas_max, bytes_max)
+    assert busiest_bytes(columns) <= limits.bound(columns) <= shortest(entries, limits)
 
 
 @pytest.mark.parametrize(
@@ -99,8 +133,20 @@ def test_no_sequence_of_stages_is_shorter(entries, replicas_max, bytes_max) -> N
 )
 def test_what_makes_a_plan_last(entries, replicas_max, bytes_max, bound) -> None:
     columns = by_column([copy(*entry) for entry in entries])
-    found = shortest_bytes(columns, replicas_max=replicas_max, bytes_max=bytes_max)
-    assert found == bound
+    assert Limits(99, replicas_max, bytes_max).bound(columns) == bound
+
+
+@pytest.mark.parametrize(
+    ("in_flight", "bound"),
+    [
+        pytest.param(1, 20 + 7 + 7 + 5, id="one-by-one"),
+        pytest.param(2, 20 + 7, id="by-twos"),
+        pytest.param(9, 20, id="all-at-once"),
+    ],
+)
+def test_few_replicas_in_flight_make_a_plan_last(in_flight, bound) -> None:
+    columns = by_column([copy(1, 5, 20), copy(2, 6, 7), copy(3, 7, 7), copy(4, 8, 5)])
+    assert Limits(in_flight, 9, 99).bound(columns) == bound
 
 
 def test_the_level_that_all_loads_can_be_brought_down_to() -> None:

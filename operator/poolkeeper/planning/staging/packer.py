@@ -175,7 +175,8 @@ class StagePacker:
             for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
             if queues
         ]
-        # Steps that heal set the span; the others join if the stage does not last longer by them.
+        # Steps that heal set the span. While any of them is left for later stages, others join if
+        # this one does not last longer by them.
         span_bytes = paces[0][0].span_bytes
         room = self._room(span_bytes)
         checks.guard.begin(checks.disks.free)
@@ -183,9 +184,16 @@ class StagePacker:
         for pace, queues in paces:
             StageFiller(backlog, queues, room, pace, self.execution, stage.try_to_join, style).run()
             backlog.settle(room)
+            room.is_span_firm = bool(healing) and self._heals_later(backlog, room)
         stage.make_up()
         backlog.settle(room)
         return stage
+
+    def _heals_later(self, backlog: Backlog, room: StageCapacity) -> bool:
+        """Whether the stage heals, and steps that do are left for others."""
+        urgency, is_last = self.table.urgency, self.table.is_last
+        heals = [row for row in room.taken if urgency[row] == _HEAL]
+        return bool(heals) and (backlog.healing.replicas > 0 or not all(map(is_last, heals)))
 
     def _room(self, span_bytes: int) -> StageCapacity:
         return StageCapacity(self.table, self.execution, self.bounds, self.checks.caps, span_bytes)

@@ -22,6 +22,7 @@ class StageCapacity:
     `blocked`: a bit for each side that reaches its limit of replicas. No step fits that has one of
     them in `EntryTable.sides`.
     `in_flight`: replicas that it adds; a step that adds none counts as one.
+    `is_span_firm`: whether no step may be longer than the span; else the first of its sides may be.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class StageCapacity:
     ) -> None:
         """`caps`: by topic of the table, how many of its partitions may be in one stage."""
         self.span_bytes = span_bytes
+        self.is_span_firm = False
         self.bytes = 0
         self.in_flight = 0
         self.taken: list[int] = []
@@ -77,6 +79,8 @@ class StageCapacity:
         if into:
             replicas, held, span = self.replicas, self.held, self.span_bytes
             out, most = self._out[row], self._replicas_of_side_max
+            if self.is_span_firm and carried > span:
+                return False
             if (count := replicas[out]) and (
                 held[out] + carried > span or count + len(into) > most
             ):

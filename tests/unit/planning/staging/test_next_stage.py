@@ -65,6 +65,36 @@ def test_urgent_moves_go_first() -> None:
     assert entries(first(moves, cluster(t=lists), wanted, at=[0, 0, 1])) == [(1, 1)]
 
 
+@pytest.mark.parametrize(
+    ("large_gib", "healing", "beside"),
+    [
+        pytest.param(50, 3, False, id="what-takes-longer-waits-for-later-healing"),
+        pytest.param(1, 3, True, id="what-is-done-as-soon-goes-beside"),
+        pytest.param(50, 1, True, id="nobody-waits-for-the-last-stage-that-heals"),
+    ],
+)
+def test_no_stage_lasts_longer_for_balance_while_healing_is_left(
+    large_gib, healing, beside
+) -> None:
+    """Broker 1 gives one replica at a time; the large one goes from 2 to 5."""
+    lists = [partition(n, 1, 3, size_bytes=GIB) for n in range(healing)]
+    moves = [move("t", n, (1, 3), (1, 6), urgency=0) for n in range(healing)]
+    moves.append(move("u", 0, (2,), (5,), gib=large_gib))
+    observed = cluster(t=lists, u=[partition(0, 2, size_bytes=large_gib * GIB)])
+    found = entries(first(moves, observed, desired(max_moves_per_broker=1)))
+    assert ((healing, 1) in found) is beside
+    assert len(found) == 1 + beside
+
+
+def test_no_stage_lasts_longer_for_balance_while_a_partition_heals_step_by_step() -> None:
+    grown = move("t", 0, (1, 4), (1, 5), (1, 5, 6), urgency=0)
+    large = move("u", 0, (2,), (3,), gib=50)
+    observed = cluster(t=[partition(0, 1, 4)], u=[partition(0, 2)])
+    assert entries(first([grown, large], observed, desired())) == [(0, 1)]
+    later = cluster(t=[partition(0, 1, 5)], u=[partition(0, 2)])
+    assert entries(first([grown, large], later, desired(), at=[1, 0])) == [(0, 2), (1, 1)]
+
+
 def test_copies_leave_from_the_leader() -> None:
     lists = [partition(n, 1, 2, 3) for n in range(2)] + [
         topology.Partition(2, (1, 2, 3), leader=2, isr=(1, 2, 3))

@@ -171,7 +171,8 @@ class StageFiller:
                 continue
             wanted = left = span - held[side]
             if not used:
-                left = turn.most  # the first of a side may be larger than the span
+                # The first of a side may be larger than the span.
+                left = span if room.is_span_firm else turn.most
             elif turn.part > used + 1:
                 wanted -= turn.least * (turn.part - used - 1)
             while (row := cursor.next(wanted, left)) is not None:

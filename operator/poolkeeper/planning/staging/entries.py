@@ -23,11 +23,16 @@ from poolkeeper.model.columns.replica_lists import (
     distinct,
     places_of,
 )
-from poolkeeper.model.plans import Move
+from poolkeeper.model.plans import Move, Urgency
+from poolkeeper.model.topic_config.min_insync import default_min_insync, min_insync
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.staging.lawful.list_changes import repeated_slots
 from poolkeeper.planning.staging.limits import Entry, bytes_at_most
 from poolkeeper.planning.staging.makespan_bound import Copies
+
+AT_RISK = Urgency.HEAL - 1
+"""More urgent than what heals: a step that heals a partition of which one replica is in sync, or
+fewer than `min.insync.replicas` asks for."""
 
 _LEFT_OUT = -1
 """Stands for the place of a move that is left out."""
@@ -36,10 +41,11 @@ _LEFT_OUT = -1
 class EntryTable:
     """Steps by column. Rows are added at the end and never change.
 
-    By row: `urgency`; `move` and `step`; `size`, the bytes of one copy, and `bytes`, of all of its
-    copies; `out`, the side of its leader; `into`, the sides of the brokers that it adds; `sides`, a
-    bit for each side that it touches, if it adds a replica; `topic`, the place among `topics`;
-    `request_bytes`, more than it adds to a stage's transaction, or to the record of its request.
+    By row: `urgency`, or `AT_RISK`; `move` and `step`; `size`, the bytes of one copy, and `bytes`,
+    of all of its copies; `out`, the side of its leader; `into`, the sides of the brokers that it
+    adds; `sides`, a bit for each side that it touches, if it adds a replica; `topic`, the place
+    among `topics`; `request_bytes`, more than it adds to a stage's transaction, or to the record of
+    its request.
 
     `before` and `after`: the lists of the rows that were there from the beginning.
     """
@@ -74,7 +80,7 @@ class EntryTable:
         # An empty list has no leader: its step is counted on the first side.
         out = 2 * np.maximum(places_of(_leaders(olds, observed, cluster.brokers), ids), 0) + 1
         taken = 2 * places_of(news[added], ids)
-        self.urgency: list[int] = columns.urgency.tolist()
+        self.urgency: list[int] = _urgencies(columns, self.before, cluster).tolist()
         self.step: list[int] = (place + 1).tolist()
         self.size: list[int] = size.tolist()
         self.bytes: list[int] = [a * b for a, b in zip(self.size, count.tolist(), strict=True)]
@@ -131,7 +137,7 @@ class EntryTable:
         move = self._moves[index]
         before, after = move.path[step - 1], move.path[step]
         return Entry(
-            self.urgency[row],
+            max(self.urgency[row], Urgency.HEAL.value),
             self.bytes[row],
             index,
             step,
@@ -172,6 +178,22 @@ class EntryTable:
         counts = list(map(len, self.into))
         sides = np.fromiter(chain.from_iterable(self.into), dtype=np.int64, count=sum(counts))
         return np.repeat(np.arange(len(self)), counts), sides
+
+
+def _urgencies(columns: MoveColumns, before: ReplicaLists, cluster: Cluster) -> Ints:
+    """By move; `before`: the list from which its next step goes."""
+    urgency = columns.urgency.copy()
+    default = default_min_insync(cluster)
+    for row in np.flatnonzero(urgency == Urgency.HEAL).tolist():
+        topic = cluster.topics.get(columns.topics[columns.topic[row]][0])
+        known = None if topic is None else topic.partition(int(columns.partition[row]))
+        if topic is None or known is None:
+            continue
+        isr = before.take(np.array([row])).ids.tolist() if known.isr is None else known.isr
+        in_sync = sum(broker in cluster.brokers for broker in isr)
+        if in_sync <= 1 or in_sync < min_insync(topic, default):
+            urgency[row] = AT_RISK
+    return urgency
 
 
 def _next_steps(counts: Ints, at: Sequence[int | None] | None) -> tuple[Ints, Ints]:

@@ -22,7 +22,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import Urgency
 from poolkeeper.model.specs import Execution
 from poolkeeper.planning.staging.filling.filler import USUAL, StageFiller, Style
-from poolkeeper.planning.staging.filling.pace import StagePace, pace_of
+from poolkeeper.planning.staging.filling.pace import Queues, StagePace, pace_of
 from poolkeeper.planning.staging.lawful.lawful_stage import LawfulStage
 from poolkeeper.planning.staging.lawful.step_checks import StepChecks
 from poolkeeper.planning.staging.limits import Bounds
@@ -98,7 +98,7 @@ class StagePacker:
 
     def _pace(self, backlog: Backlog) -> StagePace | None:
         """The usual pace; `None` if the stage heals."""
-        if _HEAL in backlog.queues:
+        if backlog.heals:
             return None
         caps = self.most_of_topic
         return pace_of(backlog.all, backlog.queues, backlog, self.execution, most_of_topic=caps)
@@ -156,35 +156,33 @@ class StagePacker:
         self, backlog: Backlog, checks: StepChecks, style: Style, pace: StagePace | None = None
     ) -> LawfulStage:
         """Fill a stage with the steps that may go by themselves; `pace`: if it is known."""
-        healing = {urgency: q for urgency, q in backlog.queues.items() if urgency == _HEAL}
-        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency != _HEAL}
+        healing = {urgency: q for urgency, q in backlog.queues.items() if urgency <= _HEAL}
+        rest = {urgency: q for urgency, q in backlog.queues.items() if urgency > _HEAL}
         percent, caps = style.span_percent, self.most_of_topic
-        paces = [
-            (
-                pace
-                or pace_of(
-                    loads,
-                    queues,
-                    backlog,
-                    self.execution,
-                    most_of_topic=caps if queues is rest else None,
-                    span_percent=percent,
-                ),
-                queues,
+        passes: list[tuple[StagePace, Queues]] = []
+        if healing:
+            own = pace_of(backlog.healing, healing, backlog, self.execution, span_percent=percent)
+            passes += [(own, {urgency: healing[urgency]}) for urgency in sorted(healing)]
+        if rest:
+            found = pace or pace_of(
+                backlog.all,
+                rest,
+                backlog,
+                self.execution,
+                most_of_topic=caps,
+                span_percent=percent,
             )
-            for loads, queues in ((backlog.healing, healing), (backlog.all, rest))
-            if queues
-        ]
+            passes.append((found, rest))
         # Steps that heal set the span. While any of them is left for later stages, others join if
         # this one does not last longer by them.
-        span_bytes = paces[0][0].span_bytes
-        room = self._room(span_bytes)
+        room = self._room(passes[0][0].span_bytes)
         checks.guard.begin(checks.disks.free)
         stage = LawfulStage(checks, backlog, room)
-        for pace, queues in paces:
-            StageFiller(backlog, queues, room, pace, self.execution, stage.try_to_join, style).run()
+        for each, queues in passes:
+            room.is_span_firm = queues is rest and self._heals_later(backlog, room)
+            join = stage.try_to_join
+            StageFiller(backlog, queues, room, each, self.execution, join, style).run()
             backlog.settle(room)
-            room.is_span_firm = bool(healing) and self._heals_later(backlog, room)
         stage.make_up()
         backlog.settle(room)
         return stage
@@ -192,7 +190,7 @@ class StagePacker:
     def _heals_later(self, backlog: Backlog, room: StageCapacity) -> bool:
         """Whether the stage heals, and steps that do are left for others."""
         urgency, is_last = self.table.urgency, self.table.is_last
-        heals = [row for row in room.taken if urgency[row] == _HEAL]
+        heals = [row for row in room.taken if urgency[row] <= _HEAL]
         return bool(heals) and (backlog.healing.replicas > 0 or not all(map(is_last, heals)))
 
     def _room(self, span_bytes: int) -> StageCapacity:

@@ -3,7 +3,8 @@
 Each step waits in the queue of its *bottleneck*. A step touches several sides: in on each broker
 that it adds, out on its leader. Its bottleneck is the side with most left to carry, in bytes or in
 replicas, whichever is the larger part of the busiest side's. Queues hold their steps in descending
-order of size and are read from both ends: large ones go first, small ones fill the rest.
+order of size and are read from both ends: large ones go first, small ones fill the rest. Of the
+steps that heal those go before all others that heal a partition at risk (`entries.AT_RISK`).
 """
 
 import bisect
@@ -97,7 +98,7 @@ class Backlog:
         self.aside: list[int] = []
         self.all = SideLoads.of_all(table)
         self.healing = SideLoads(table)
-        self.healing.count((row for row, each in enumerate(table.urgency) if each == _HEAL), 1)
+        self.healing.count((row for row, each in enumerate(table.urgency) if each <= _HEAL), 1)
         self._stages_of_topics = len(table)
         self._bytes_unit = self.all.busiest_bytes or 1
         self._replicas_unit = self.all.busiest_replicas or 1
@@ -133,6 +134,11 @@ class Backlog:
             queue = SideQueue(keys[begin:end], list(range(begin, end)), kinds, end - begin)
             self.queues[urgency][place] = queue
             self._queue_of += [queue] * (end - begin)
+
+    @property
+    def heals(self) -> bool:
+        """Whether any step that waits heals."""
+        return any(urgency <= _HEAL for urgency in self.queues)
 
     def clone(self) -> "Backlog":
         """A copy to try stages with, to which nothing can be added."""
@@ -179,7 +185,7 @@ class Backlog:
         self.all.count([row], 1)
         self.topics.add(row)
         self._stages_of_topics += 1
-        if entry.urgency == _HEAL:
+        if entry.urgency <= _HEAL:
             self.healing.count([row], 1)
         side = self._bottleneck(row)
         queue = self.queues[entry.urgency].setdefault(side, SideQueue([], [], set(), 0))
@@ -202,7 +208,7 @@ class Backlog:
         for row in rows:
             self.gone[row] = 1
         self.all.count(rows, -1)
-        self.healing.count((row for row in rows if self.table.urgency[row] == _HEAL), -1)
+        self.healing.count((row for row in rows if self.table.urgency[row] <= _HEAL), -1)
         self.topics.take(rows)
         self.compact(rows)
         self.aside += rows
@@ -222,8 +228,8 @@ class Backlog:
         self.all.replicas_of = list(map(sub, self.all.replicas_of, replicas_of))
         self.all.bytes -= sum([carried[row] for row in rows])
         self.all.replicas -= sum([len(into[row]) or 1 for row in rows])
-        if _HEAL in self.queues:
-            self.healing.count((row for row in rows if urgency[row] == _HEAL), -1)
+        if self.heals:
+            self.healing.count((row for row in rows if urgency[row] <= _HEAL), -1)
 
     def stages_of_topics(self, most_of_topic: Ints, enough: int) -> int:
         """The fewest stages that the caps of topics allow, or no more than `enough` if that is.

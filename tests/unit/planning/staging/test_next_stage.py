@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 import builders
@@ -93,6 +95,32 @@ def test_no_stage_lasts_longer_for_balance_while_a_partition_heals_step_by_step(
     assert entries(first([grown, large], observed, desired())) == [(0, 1)]
     later = cluster(t=[partition(0, 1, 5)], u=[partition(0, 2)])
     assert entries(first([grown, large], later, desired(), at=[1, 0])) == [(0, 2), (1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("isr", "min_isr", "order"),
+    [
+        pytest.param((3, 5), 1, [0, 1], id="the-largest-first-where-none-is-at-risk"),
+        pytest.param((3,), 1, [1, 0], id="the-last-one-in-sync"),
+        pytest.param((3, 9), 1, [1, 0], id="the-last-live-one-in-sync"),
+        pytest.param((3, 5), 3, [1, 0], id="too-few-for-producers"),
+        pytest.param(None, 1, [0, 1], id="unknown-counts-as-in-sync"),
+    ],
+)
+def test_of_what_heals_partitions_at_risk_go_first(isr, min_isr, order) -> None:
+    """Brokers 7 and 9 are gone; 2 holds the larger partition, of which three are in sync."""
+    safe = topology.Partition(0, (7, 2, 3, 5), leader=2, isr=(2, 3, 5), size_bytes=5 * GIB)
+    risky = topology.Partition(0, (7, 3, 5), leader=3, isr=isr, size_bytes=GIB)
+    observed = cluster(s=[safe], r=[risky])
+    config = {"min.insync.replicas": str(min_isr)}
+    topics = {**observed.topics, "r": replace(observed.topics["r"], config=config)}
+    observed = replace(observed, topics=topics)
+    moves = [
+        move("s", 0, (7, 2, 3, 5), (1, 2, 3, 5), gib=5, urgency=0),
+        move("r", 0, (7, 3, 5), (1, 3, 5), urgency=0),
+    ]
+    first_stage = entries(first(moves, observed, desired(max_moves=1)))
+    assert first_stage == [(order[0], 1)]
 
 
 def test_copies_leave_from_the_leader() -> None:

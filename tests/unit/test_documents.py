@@ -1,6 +1,7 @@
 """Documents name files and commands that exist."""
 
 import re
+import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -147,6 +148,41 @@ def test_every_option_says_what_it_is(group: click.Group) -> None:
         if isinstance(option, click.Option) and not (option.help or option.hidden)
     ]
     assert untold == []
+
+
+@pytest.mark.parametrize("group", [root, plugin], ids=["poolkeeper", "kubectl-poolkeeper"])
+def test_every_option_says_what_it_takes_and_its_default_in_one_way(group: click.Group) -> None:
+    odd = []
+    for command in commands_below(group):
+        context = click.Context(command)
+        for option in command.params:
+            if isinstance(option, click.Option) and option.help and not option.hidden:
+                value = "" if option.is_flag else option.make_metavar(context)
+                said = re.sub(r" ?\[default: [^]]+\]$", "", option.help)
+                types = re.search(r"\b(TEXT|INTEGER|FLOAT|PATH|FILENAME|DIRECTORY)\b", value)
+                if types or re.search(r"\[[^]]*\]\.?$|[dD]efault", said) or not said.endswith("."):
+                    odd.append((command.name, option.opts, value, option.help))
+    assert odd == []
+
+
+@pytest.mark.parametrize(
+    ("name", "group"), [("poolkeeper", root), ("kubectl poolkeeper", plugin)], ids=str
+)
+def test_examples_of_helps_can_be_typed(name: str, group: click.Group) -> None:
+    helps = [each.epilog or "" for each in commands_below(group)]
+    examples = re.findall(rf"^ +{name} (.+)$", "\n".join(helps), re.MULTILINE)
+    assert len(examples) > 3
+    for example in examples:
+        words, command = shlex.split(example), group
+        context = click.Context(group)
+        while isinstance(command, click.Group):
+            found = command.get_command(context, words.pop(0))
+            assert found is not None, example
+            command, context = found, click.Context(found, parent=context)
+        given, rest, _ = command.make_parser(context).parse_args(args=list(words))
+        assert rest == [], example
+        missing = [each.name for each in command.params if each.required and each.name not in given]
+        assert missing == [], example
 
 
 def commands_below(command: click.Command) -> Iterator[click.Command]:

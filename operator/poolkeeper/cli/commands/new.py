@@ -22,8 +22,13 @@ def new() -> None:
     metavar="LISTS",
     help="Brokers of each partition, pinned: 1:2:3,2:3:4 is two partitions of three replicas.",
 )
-@click.option("--partitions", metavar="N", type=int, help="Default: the pool's.")
-@click.option("--replication-factor", metavar="N", type=int, help="Default: the pool's.")
+@click.option("--partitions", metavar="N", type=int, help="How many it has. [default: the pool's]")
+@click.option(
+    "--replication-factor",
+    metavar="N",
+    type=int,
+    help="Replicas of each partition. [default: the pool's]",
+)
 @options.output()
 def topic(
     name: str,

@@ -22,11 +22,14 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.versions import KafkaVersion, support_problem
 from poolkeeper.sandbox.servers import artifacts
 
-NAME = click.option("--name", default="sandbox", show_default=True, help="Name of the sandbox.")
+NAME = click.option(
+    "--name", metavar="NAME", default="sandbox", show_default=True, help="Name of the sandbox."
+)
 ROOT = click.option(
     "--root",
+    metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for its data.  [default: the cache's]",
+    help="Folder for its data. [default: the cache's]",
 )
 NO_RACKS = "none"
 
@@ -74,34 +77,49 @@ def sandbox() -> None:
 
 @sandbox.command()
 @click.option(
-    "--brokers", type=click.IntRange(0, 50), default=3, show_default=True, help="How many."
+    "--brokers",
+    metavar="N",
+    type=click.IntRange(0, 50),
+    default=3,
+    show_default=True,
+    help="How many.",
 )
 @click.option(
     "--kafka",
+    metavar="RELEASE",
     default=artifacts.LATEST,
     show_default=True,
-    help=f"Release: {', '.join(artifacts.versions())}.",
+    help=f"Real brokers: {', '.join(artifacts.versions())}.",
 )
 @click.option(
     "--simulated", is_flag=True, help="Simulated brokers (0.10.1 to 3.9) on a real ZooKeeper."
 )
 @click.option(
     "--speed",
+    metavar="FACTOR",
     type=options.Number(0.01, 1000),
     default=1.0,
     show_default=True,
     help="Times as fast as real brokers; with --simulated.",
 )
-@click.option("--racks", default="a,b,c", show_default=True, help="Racks in turn, or none.")
 @click.option(
-    "--heap", type=click.IntRange(32), default=96, show_default=True, help="MiB a broker."
+    "--racks", metavar="A,B,…", default="a,b,c", show_default=True, help="Racks in turn, or none."
+)
+@click.option(
+    "--heap",
+    metavar="MIB",
+    type=click.IntRange(32),
+    default=96,
+    show_default=True,
+    help="Of each broker.",
 )
 @click.option(
     "--zookeeper-heap",
+    metavar="MIB",
     type=click.IntRange(64),
     default=128,
     show_default=True,
-    help="MiB; 200,000 partitions take 2048.",
+    help="Of ZooKeeper; 200,000 partitions take 2048.",
 )
 @click.option("--foreground", is_flag=True, help="Stay, and end the sandbox at Ctrl-C.")
 @NAME

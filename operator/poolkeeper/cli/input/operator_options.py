@@ -41,7 +41,11 @@ DEADLINE_S = 10.0
 Function = Callable[..., Any]
 
 _OPTIONS = (
-    click.option("--namespace", metavar="NS", help="Of the Lease and the Secrets [the pod's]."),
+    click.option(
+        "--namespace",
+        metavar="NS",
+        help="The namespace of the Lease and the Secrets. [default: the pod's]",
+    ),
     click.option(
         "--watch-namespace",
         "watched",
@@ -49,36 +53,49 @@ _OPTIONS = (
         multiple=True,
         help="Only Topics of this namespace. Repeatable.",
     ),
-    click.option("--lease", metavar="NAME", help=f"Name of the Lease [{LEASE}]."),
+    click.option("--lease", metavar="NAME", help=f"Name of the Lease. [default: {LEASE}]"),
     click.option(
         "--lease-seconds",
         metavar="N",
         type=click.IntRange(DURATION_S_MIN, DURATION_S_MAX),
-        help=f"How long a leader that vanished keeps the Lease [{DURATION_S}].",
+        help=f"How long a leader that vanished keeps the Lease. [default: {DURATION_S}]",
     ),
-    click.option("--lease-owner", metavar="DEPLOYMENT", help="With which the Lease goes [none]."),
-    click.option("--identity", metavar="NAME", help="In the Lease [POD_NAME, or host and pid]."),
     click.option(
-        "--listen", metavar="HOST:PORT", help=f"For /healthz, /readyz and /metrics [{LISTEN}]."
+        "--lease-owner", metavar="DEPLOYMENT", help="With which the Lease goes. [default: none]"
     ),
-    click.option("--log-format", type=click.Choice(("text", "json")), help="Of the log [text]."),
-    click.option("--log-level", type=click.Choice(LEVELS), help="Of the log [info]."),
+    click.option(
+        "--identity",
+        metavar="NAME",
+        help="The name in the Lease. [default: POD_NAME, or host and pid]",
+    ),
+    click.option(
+        "--listen",
+        metavar="HOST:PORT",
+        help=f"For /healthz, /readyz and /metrics. [default: {LISTEN}]",
+    ),
+    click.option(
+        "--log-format", type=click.Choice(("text", "json")), help="Form of the log. [default: text]"
+    ),
+    click.option(
+        "--log-level", type=click.Choice(LEVELS), help="The least that is logged. [default: info]"
+    ),
     click.option(
         "--planners",
         metavar="N",
         type=click.IntRange(0, 32),
-        help=f"Processes that plan big clusters [{PLANNERS}].",
+        help=f"Processes that plan big clusters. [default: {PLANNERS}]",
     ),
     click.option(
         "--settle",
         metavar="DURATION",
-        help="How long what is declared must stay unchanged before moves and deletions begin [5s].",
+        help="How long what is declared must stay unchanged before moves and deletions begin."
+        " [default: 5s]",
     ),
     click.option(
         "--planning-jobs",
         metavar="FILE",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Settings of the Jobs that plan Rebalances, as JSON [no Jobs].",
+        help="Settings of the Jobs that plan Rebalances, as JSON. [default: no Jobs]",
     ),
 )
 

@@ -11,16 +11,22 @@ from poolkeeper.cli.kubectl.access import UserAccess
 Function = Callable[..., Any]
 
 cluster_option = click.option(
-    "-c", "--cluster", default="", metavar="NAME", help="The KafkaCluster [the only one]."
+    "-c", "--cluster", default="", metavar="NAME", help="The KafkaCluster. [default: the only one]"
 )
 
 
 def by_user(function: Function) -> Function:
     """Add --kubeconfig, --context and -n; the command gets `access`."""
 
-    @click.option("--kubeconfig", metavar="FILE", help="[KUBECONFIG, or ~/.kube/config]")
-    @click.option("--context", metavar="NAME", help="Of the kubeconfig [its current one].")
-    @click.option("-n", "--namespace", default="", metavar="NS", help="Of Topics [the context's].")
+    @click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        help="How the API server is reached. [default: KUBECONFIG, or ~/.kube/config]",
+    )
+    @click.option("--context", metavar="NAME", help="Of the kubeconfig. [default: its current one]")
+    @click.option(
+        "-n", "--namespace", default="", metavar="NS", help="Of Topics. [default: the context's]"
+    )
     @wraps(function)
     def with_access(
         kubeconfig: str | None, context: str | None, namespace: str, **given: Any

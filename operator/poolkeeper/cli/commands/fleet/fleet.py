@@ -110,19 +110,19 @@ _OPTIONS = (
         "--day",
         metavar="YYYY-MM-DD",
         callback=_day,
-        help="Default: today, or the latest snapshot's.",
+        help="The day of the tables. [default: today, or the latest snapshot's]",
     ),
     click.option(
         "--master",
         metavar="URL",
         callback=answer.check_master,
-        help="Spark's master; default: this machine.",
+        help="Spark's master. [default: this machine]",
     ),
     click.option(
         "--processes",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Without --master: how many tasks at a time; default: as many as processors.",
+        help="Without --master: how many tasks at a time. [default: as many as processors]",
     ),
     click.option(
         "--conf",
@@ -174,6 +174,7 @@ _LOADING = (
     ),
     click.option(
         "--coverage",
+        metavar="PART",
         type=options.Number(0, 1),
         default=0.5,
         show_default=True,

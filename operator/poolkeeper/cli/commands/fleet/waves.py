@@ -60,7 +60,10 @@ BUDGET = (
         help="How many clusters move at one time.",
     ),
     click.option(
-        "--begin", metavar="TIME", help="ISO 8601; default: the end of the day of the plans, UTC."
+        "--begin",
+        metavar="TIME",
+        help="When the first wave begins, in ISO 8601."
+        " [default: the end of the day of the plans, UTC]",
     ),
 )  # fmt: skip
 
@@ -70,7 +73,7 @@ REPORT = (
         "--until",
         metavar="YYYY-MM-DD",
         type=click.DateTime(["%Y-%m-%d"]),
-        help="The day until which brokers to add are counted; default: 90 days on.",
+        help="The day until which brokers to add are counted. [default: 90 days on]",
     ),
     click.option(
         "--pages",

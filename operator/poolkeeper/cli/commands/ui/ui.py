@@ -50,7 +50,7 @@ DEADLINE_S = 10.0
     "--port",
     metavar="N",
     type=click.IntRange(0, 65535),
-    help="The port of 127.0.0.1 to serve on; default: any that is free.",
+    help="The port of 127.0.0.1 to serve on. [default: any that is free]",
 )
 @click.option(
     "--out",
@@ -58,7 +58,9 @@ DEADLINE_S = 10.0
     help="Show the fleet's reports as well: the --out of `fleet report`, or one file of it.",
 )
 @click.option("--kubernetes", is_flag=True, help="Show the clusters of a Kubernetes, in a pod.")
-@click.option("--namespace", metavar="NS", help="With --kubernetes: of the Secrets [the pod's].")
+@click.option(
+    "--namespace", metavar="NS", help="With --kubernetes: of the Secrets. [default: the pod's]"
+)
 @click.option(
     "--watch-namespace",
     "watched",
@@ -66,7 +68,9 @@ DEADLINE_S = 10.0
     multiple=True,
     help="With --kubernetes: only Topics of this namespace. Repeatable.",
 )
-@click.option("--listen", metavar="HOST:PORT", help=f"With --kubernetes [{LISTEN}].")
+@click.option(
+    "--listen", metavar="HOST:PORT", help=f"With --kubernetes: where to listen. [default: {LISTEN}]"
+)
 @click.option(
     "--token-file",
     metavar="FILE",

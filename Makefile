@@ -37,14 +37,18 @@ setup: .venv/.dev
 	@echo "making .venv with $(PYTHON)"
 	@$(PYTHON) -m venv .venv
 
-# Stamps: the demo must not wait for the tools of development.
-.venv/.core: requirements/core.txt pyproject.toml | .venv/bin/python
+# Stamps: the demo must not wait for the tools of development, nor packages be installed again where
+# pyproject.toml alone has changed, which has settings of tools as well.
+.venv/.core: requirements/core.txt | .venv/bin/python
 	@echo "installing requirements/core.txt"
 	@$(PIP) install --require-hashes -r requirements/core.txt
+	@touch $@
+
+.venv/.package: pyproject.toml .venv/.core
 	@$(PIP) install --no-deps --no-build-isolation -e .
 	@touch $@
 
-.venv/.dev: requirements/dev.txt .venv/.core
+.venv/.dev: requirements/dev.txt .venv/.core | .venv/.package
 	@echo "installing requirements/dev.txt"
 	@$(PIP) install --require-hashes -r requirements/dev.txt
 	@touch $@
@@ -54,7 +58,7 @@ setup: .venv/.dev
 	@$(PIP) install --require-hashes -r requirements/fleet.txt
 	@touch $@
 
-demo: .venv/.core
+demo: .venv/.package
 	@$(BIN)/python examples/demo/demo.py
 
 cluster: .venv/.dev

@@ -52,7 +52,7 @@ def test_views_of_a_folder_that_would_be_a_pattern_are_refused(name, fleet: Path
         ),
         pytest.param(
             ["snapshot", "-f", "manifests", "--out", "o", "--day", "today"],
-            "day 'today' cannot be a folder",
+            "day: 'today' cannot be a folder",
             id="no-date",
         ),
         pytest.param(
@@ -88,8 +88,8 @@ def test_views_of_a_folder_that_would_be_a_pattern_are_refused(name, fleet: Path
         *(
             pytest.param(
                 ["run", "-f", "manifests", "--out", "o", "--day", day],
-                f"--day '{day}' cannot be a folder of tables (expected YYYY-MM-DD, a year from 1970"
-                " to 9899)",
+                f"--day: '{day}' cannot be a folder of tables (expected YYYY-MM-DD, a year from"
+                " 1970 to 9899)",
                 id=day,
             )
             for day in ("9999-12-31", "9999-12-30", "0001-01-01", "2026-1-5")
@@ -256,7 +256,7 @@ def test_a_folder_of_snapshots_of_no_day_is_named(fleet: Path, run) -> None:
     code, _, err = run("fleet", "run", *where(fleet))
     assert code == 1
     assert err == (
-        f"{fleet / 'snapshots'}/day=2026-02-30: day '2026-02-30' cannot be a folder of tables"
+        f"{fleet / 'snapshots'}/day=2026-02-30: '2026-02-30' cannot be a folder of tables"
         " (expected YYYY-MM-DD)\n"
     )
 

@@ -43,6 +43,15 @@ def test_a_snapshot_that_is_not_there_and_one_of_another_cluster(run, manifests,
     assert errors(run, *words, snapshot) == [(str(snapshot), "cluster.id")]
 
 
+@pytest.mark.parametrize("name", ["s.txt", "nowhere/s.json", "nowhere/s.parquet"])
+def test_a_snapshot_that_could_not_be_written_is_refused_before_the_cluster_is_read(
+    run, tmp_path, name
+):
+    out = tmp_path / name
+    found = errors(run, "snapshot", "--zookeeper", "127.0.0.1:1", "--out", out)
+    assert found == [(str(out), None)]
+
+
 def test_no_text_begins_with_the_place_that_a_field_could_tell():
     raised = re.compile(r'Refused\(\s*f?"(--|\{(file|path|out|where|uri|place|name)\}: )')
     for module in sorted((PACKAGE / "cli").rglob("*.py")):

@@ -17,7 +17,7 @@ import click
 from poolkeeper import sandbox as sandboxes
 from poolkeeper.cli.input import options
 from poolkeeper.cli.output import printing
-from poolkeeper.errors import wrong_field
+from poolkeeper.errors import Refused, wrong_field
 from poolkeeper.frozen import frozen
 from poolkeeper.model.versions import KafkaVersion, support_problem
 from poolkeeper.sandbox.servers import artifacts
@@ -48,6 +48,17 @@ class Shape:
     name: str
     root: Path | None
 
+    def _release_problem(self) -> str | None:
+        """Why no brokers, simulated ones either, can have this release here."""
+        if not self.simulated:
+            known = artifacts.versions()
+            expected = ", ".join(known)
+            return None if self.kafka in known else f"{self.kafka!r} (expected one of {expected})"
+        try:
+            return support_problem(KafkaVersion.parse(self.kafka))
+        except Refused as unread:
+            return str(unread)
+
     def spec(self) -> sandboxes.SandboxSpec:
         """The sandbox to start; raises a usage error where options contradict each other.
 
@@ -55,7 +66,7 @@ class Shape:
         """
         if self.speed != 1 and not self.simulated:
             raise click.UsageError("--speed goes with --simulated: real brokers take their time")
-        if self.simulated and (problem := support_problem(KafkaVersion.parse(self.kafka))):
+        if problem := self._release_problem():
             raise wrong_field("--kafka", problem)
         racks = [] if self.racks == NO_RACKS else [r for r in self.racks.split(",") if r]
         return sandboxes.SandboxSpec(

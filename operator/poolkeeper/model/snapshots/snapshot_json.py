@@ -108,11 +108,16 @@ def read(path: Path | str) -> Cluster:
 
 
 def _is_compressed(path: Path) -> bool:
+    require_kind(path)
+    return path.suffix == ".gz"
+
+
+def require_kind(path: Path) -> None:
+    """Raise `Refused` for another kind of file than these two."""
     if path.suffix == ".parquet":
         raise wrong_file(path, "Parquet snapshots need the fleet extra (expected .json, .json.gz)")
     if not path.name.endswith((".json", ".json.gz")):
         raise wrong_file(path, "unknown kind of snapshot (expected .json, .json.gz or .parquet)")
-    return path.suffix == ".gz"
 
 
 def _text(data: Mapping[str, Any]) -> str:

@@ -69,7 +69,9 @@ class Manifests:
         if not self.clusters:
             raise Refused("the manifests hold no KafkaCluster (expected one)")
         if name is None and len(self.clusters) > 1:
-            raise Refused(f"the manifests hold several clusters (expected one of {names})")
+            raise Refused(
+                f"the manifests hold several clusters (expected --cluster with one of {names})"
+            )
         for cluster in self.clusters:
             if name is None or cluster.name == name:
                 return cluster

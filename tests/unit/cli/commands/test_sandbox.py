@@ -28,6 +28,19 @@ def test_what_no_sandbox_can_have_is_refused(run, tmp_path, words, said) -> None
     assert said in err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "--kafka: 'abc' (expected one of 3.9.2, 2.8.2, "),
+        (["--simulated"], "--kafka: 'abc' is not a Kafka version (expected such as 2.8 or 3.9.2)"),
+    ],
+)
+def test_a_release_that_is_none_is_refused(run, tmp_path, words, said) -> None:
+    code, out, err = run("sandbox", "up", "--root", tmp_path, "--kafka", "abc", *words)
+    assert (code, out, list(tmp_path.iterdir())) == (1, "", [])
+    assert err.startswith(said)
+
+
 def test_its_output_is_asked_for_as_that_of_every_command(run, tmp_path) -> None:
     words = ("--name", "nobody", "--root", tmp_path, "-o", "json")
     assert run("sandbox", "down", *words) == (0, '{"ended": []}\n', "")

@@ -70,7 +70,10 @@ def test_each_cluster_has_its_own_pools_and_topics_in_order():
     ("text", "cluster", "reason"),
     [
         pytest.param(
-            TWO, None, "the manifests hold several clusters (expected one of a, b)", id="unnamed"
+            TWO,
+            None,
+            "the manifests hold several clusters (expected --cluster with one of a, b)",
+            id="unnamed",
         ),
         pytest.param(
             TWO, "c", "the manifests hold no cluster 'c' (expected one of a, b)", id="unknown"

@@ -186,7 +186,7 @@ def _files_by_day(
     found = snapshot_files.fleet("stages.snapshot").files_by_day(objects, where)
     for day, of_day in found.items():
         if day:
-            end_of(day, f"{where}/day={day}: day")
+            end_of(day, f"{where}/day={day}")
             refuse_days_to_come(day, f"{where}/day={day}")
         if asked in (None, day or today):
             for name, listed_files in of_day.items():
@@ -319,13 +319,13 @@ def plan(work: FleetWork, day: str, refused: Mapping[str, str]) -> "FleetOutcome
 
 def end_of(day: str, named: str = "day") -> datetime:
     """The end of a day; raises `Refused` for what is no day, as `named`."""
-    wrong = f"{named} {day!r} cannot be a folder of tables (expected YYYY-MM-DD"
+    wrong = f"{day!r} cannot be a folder of tables (expected YYYY-MM-DD"
     try:
         begin = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError as unread:
-        raise Refused(f"{wrong})") from unread
+        raise wrong_field(named, f"{wrong})") from unread
     if not (_DAY.fullmatch(day) and YEAR_MIN <= begin.year <= YEAR_MAX):
-        raise Refused(f"{wrong}, a year from {YEAR_MIN} to {YEAR_MAX})")
+        raise wrong_field(named, f"{wrong}, a year from {YEAR_MIN} to {YEAR_MAX})")
     return begin + timedelta(days=1)
 
 

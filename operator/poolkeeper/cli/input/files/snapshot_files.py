@@ -4,12 +4,13 @@ Parquet needs the fleet extra.
 """
 
 import importlib
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from poolkeeper.errors import InvalidInput, Problem, Refused
+from poolkeeper.errors import InvalidInput, Problem, Refused, wrong_file
 from poolkeeper.model import snapshots
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.model.topology import Cluster
@@ -23,9 +24,12 @@ PARQUET = ".parquet"
 def writer(path: Path) -> Callable[[Path, Cluster], None]:
     """Return the function that writes a file of that format.
 
-    Raises `Refused` before anything is read if the file could not be written.
+    Raises `Refused` before anything is read for another kind of file, or without its folder.
     """
+    if not os.path.isdir(path.parent):
+        raise wrong_file(path, "cannot be written (there is no such folder)")
     if path.suffix != PARQUET:
+        snapshots.require_kind(path)
         return snapshots.write
     write: Callable[[Path, Cluster], None] = fleet("storage.snapshot_file").write
     return write

@@ -9,6 +9,7 @@ from dataclasses import replace
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Result
 from poolkeeper.model.execution.runs import Run, RunDocument, ThrottleConflicts
+from poolkeeper.planning.run_state.progress.move_progress import waits_for_copies
 from poolkeeper.reconcile.context import PassContext
 from poolkeeper.reconcile.decide.decisions import RunSituation
 from poolkeeper.reconcile.observe.settling import Settling, settling_of
@@ -39,12 +40,16 @@ def release_arrived(context: PassContext, at: RunSituation) -> None:
 
     What is in sync is not slowed by them. But a broker that is away comes back with replicas that
     have to catch up, and those that arrived before would share the rate with what is still copied,
-    out of sync for all that time.
+    out of sync for all that time; for ever, where more than the rate is produced to them. What has
+    arrived and is copied all the same keeps its throttle until it is in sync.
     """
     memory = context.memory
     moves = at.plan.moves
     left = {move.topic for m, move in enumerate(moves) if m not in memory.arrived}
-    arrived = {move.topic for move in moves} - left - memory.released
+    observed = [moves[m] for m, _ in at.run.step] if at.view.in_flight else moves
+    behind = waits_for_copies(observed, at.view.progress, at.view.cluster)
+    copied = {name.topic for wait in behind for name in wait.partitions}
+    arrived = {move.topic for move in moves} - left - copied - memory.released
     if arrived:
         context.access.restore_throttles(at.document, at.run.rates, arrived)
         memory.released |= arrived

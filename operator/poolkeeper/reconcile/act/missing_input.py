@@ -78,7 +78,9 @@ def complete_view(
 def _throttled_topics(context: PassContext, at: RunSituation) -> frozenset[str]:
     """Return the topics that the run moves, without those of which it has given up all moves.
 
-    One of these may have been made again, and is none of the run's.
+    One of these may have been made again, and is none of the run's. Those that were released as all
+    has arrived stay so.
     """
-    given_up = context.memory.given_up
-    return frozenset(move.topic for m, move in enumerate(at.plan.moves) if m not in given_up)
+    given_up, released = context.memory.given_up, context.memory.released
+    moves = (move for m, move in enumerate(at.plan.moves) if m not in given_up)
+    return frozenset(move.topic for move in moves if move.topic not in released)

@@ -11,7 +11,7 @@ from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Phase, Run, RunDocument
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import has
+from poolkeeper.model.execution.waits import has, hold_up
 from poolkeeper.model.plans import (
     Plan,
 )
@@ -108,8 +108,7 @@ def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision
     run, plan = at.run, at.plan
     match decision:
         case DoNothing():
-            _note_reported_stage(context, at, decision.found)
-            return outcome_of(context, run, plan, Result(decision.found, decision.waits))
+            return _wait(context, at, decision)
         case EnterPhase():
             _note_reported_stage(context, at, decision.found)
             return _enter_phase(context, run, plan, decision)
@@ -138,6 +137,13 @@ def apply_decision(context: PassContext, at: RunSituation, decision: RunDecision
             return progress_outcome(context, after, plan, requested)
         case EndRun():
             return run_end.end(context, run, at.document)
+
+
+def _wait(context: PassContext, at: RunSituation, decision: DoNothing) -> Outcome:
+    _note_reported_stage(context, at, decision.found)
+    if at.run.phase is Phase.MOVING and hold_up(decision.waits, copying=False):
+        keep_throttles.release_arrived(context, at)
+    return outcome_of(context, at.run, at.plan, Result(decision.found, decision.waits))
 
 
 def _note_reported_stage(context: PassContext, at: RunSituation, found: tuple[Action, ...]) -> None:

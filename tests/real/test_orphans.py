@@ -88,7 +88,7 @@ def test_a_move_of_others_is_named_and_then_finished(
         assert not zookeeper.exists(REQUEST)
     assert assignment(sandbox, topic_name) == [(3, 2, 1), (2, 1)]
     folder, pools = tmp_path / "manifests", {"p": {"brokers": {"ids": [1, 2, 3]}}}
-    told = f"{topic_name}-0 has more replicas than the topic: a move lost its request"
+    told = f"{topic_name}-0 has more replicas than most of the topic: a move lost its request"
     remedy = "set spec.execution.remedies.finishOrphanedMoves: true"
     declare(folder, sandbox, pools, {}, mode="Apply", kafkaVersion=version)
     for words in (("status",), ("plan",), ("apply", "--yes")):

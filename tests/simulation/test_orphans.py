@@ -17,6 +17,7 @@ from poolkeeper.planning.run_state.reassignments.stalls import (
     IGNORED_PAUSE_MS,
     STALL_MS,
 )
+from poolkeeper.reconcile.authority import Authority
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from simulation.executors import Executor, converged
@@ -177,6 +178,25 @@ def test_the_release_must_be_known_to_finish_anything() -> None:
     assert [w.path for w in told.unaccounted if w.reason is WaitReason.ORPHANED_MOVES] == [
         "spec.kafkaVersion"
     ]
+
+
+@pytest.mark.parametrize("kafka", OLD)
+def test_a_lower_replication_factor_is_no_lost_request(kafka: str) -> None:
+    """It needs approval, whoever declares it: a Topic may name what is not its own."""
+    cluster = cluster_of(kafka)
+    end_ms = cluster.clock.now_ms() + 4 * STALL_MS
+    executor = Executor(
+        cluster,
+        desired(ALLOWED, kafka, topic_spec("t", partitions=3, replication_factor=1)),
+        Authority(steps=True),
+        at_rest=lambda _: cluster.clock.now_ms() > end_ms,
+    )
+    executor.finish()
+    assert cluster.replicas("t") == LISTS
+    last = executor.seen[-1]
+    assert has(last.waits, WaitReason.APPROVAL_REQUIRED)
+    assert last.last_observation is not None
+    assert not last.last_observation.unaccounted
 
 
 @pytest.mark.parametrize("kafka", OLD)

@@ -117,7 +117,7 @@ def _orphaned_awaited(wait: Wait) -> str:
 def _has_more(wait: Wait) -> str:
     return (
         f"{few_of(wait.partitions)} {'has' if len(wait.partitions) == 1 else 'have'} more replicas"
-        " than the topic: a move lost its request, which Kafka up to 2.3 forgets"
+        " than most of the topic: a move lost its request, which Kafka up to 2.3 forgets"
     )
 
 

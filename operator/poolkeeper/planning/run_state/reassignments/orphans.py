@@ -5,9 +5,10 @@ controller changes, nobody knows of the move any more. The topic's node keeps th
 and the old list, and all of it is replicated as if it were meant so.
 
 ZooKeeper does not tell such a list from one that somebody wants. A partition counts as orphaned if
-it has more replicas than its topic declares; where nothing is declared, than most partitions of the
-topic have (on a tie, than the fewer). If all partitions of a topic are orphaned and nothing is
-declared, it cannot be told. A request that names the partition works on it.
+it has more replicas than most partitions of its topic have (on a tie, than the fewer), and more
+than the topic declares. If all partitions have as many it cannot be told: who declares fewer may
+just have lowered the replication factor, which plans do, once it is approved. A request that names
+the partition works on it.
 
 The union begins with the new list, as long as it has at most four replicas; longer ones are in no
 order (Scala's sets). So the move is finished to the first replicas of the list; of a longer list,
@@ -129,9 +130,9 @@ def _name(orphan: Orphan) -> TopicPartition:
 
 def _of_topic(topic: Topic, declared: int | None, cluster: Cluster) -> Iterable[Orphan]:
     sizes = Counter(len(partition.replicas) for partition in topic.partitions)
-    if not sizes or (declared is None and len(sizes) == 1):
+    if len(sizes) < 2:
         return
-    factor = declared or max(sizes, key=lambda size: (sizes[size], -size))
+    factor = max(declared or 0, max(sizes, key=lambda size: (sizes[size], -size)))
     for partition in topic.partitions:
         if len(partition.replicas) > factor and not partition.moving:
             yield _orphan(topic.name, partition, factor, cluster)

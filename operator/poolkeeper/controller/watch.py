@@ -167,6 +167,7 @@ class ResourceWatch:
         return ready.is_set() and not self._kopf_fault
 
     async def _run_kopf(self, ready: Event) -> None:
+        asyncio.get_running_loop().set_exception_handler(_note_left_failure)
         # kopf waits for the flag in a thread, which outlives kopf until the flag is set.
         self._kopf_stop = Event()
         if self._stop.is_set():
@@ -303,6 +304,11 @@ class ResourceWatch:
                 logger.info("the watch missed %d changes of %s", missed, KINDS[kind])
         self._lost = followed.lost
         return missed_in_all
+
+
+def _note_left_failure(_: asyncio.AbstractEventLoop, failure: Mapping[str, Any]) -> None:
+    """Note what fails in kopf where nobody waits for it any more: why it ended is told once."""
+    logger.debug("in kopf: %s", failure["message"], exc_info=failure.get("exception"))
 
 
 async def _end_rest(parts: Collection[asyncio.Task[Any]], ours: set[asyncio.Task[Any]]) -> None:

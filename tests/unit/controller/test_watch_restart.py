@@ -166,7 +166,9 @@ def serving(served: Served) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_watches_that_go_on_while_kopf_ends_keep_nobody_waiting() -> None:
+def test_watches_that_go_on_while_kopf_ends_keep_nobody_waiting(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """Those in the middle of a request may take their cancellation for a pause, and go on."""
     served = Served()
     with serving(served) as url:
@@ -190,6 +192,7 @@ def test_watches_that_go_on_while_kopf_ends_keep_nobody_waiting() -> None:
         finally:
             served.healed.set()
             watch.stop()
+    assert [each.getMessage() for each in caplog.records if each.name == "asyncio"] == []
 
 
 @pytest.mark.slow

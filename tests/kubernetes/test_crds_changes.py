@@ -104,7 +104,7 @@ def test_nothing_unknown_is_taken(api, base):
 DEFAULTS = {
     "KafkaCluster": {
         "mode": "PlanOnly",
-        "approval": {"policy": "Manual"},
+        "approval": {"policy": "Manual", "plans": [], "by": {}},
         "execution": {
             "maxMoves": 200,
             "maxMovesPerBroker": 10,

@@ -1,5 +1,7 @@
 """Plans of a running operator, as a person meets them: shown, approved, executed."""
 
+import pytest
+
 from operated_resources import HASH
 from real.support import REQUEST, of_path, run
 
@@ -75,7 +77,7 @@ def test_creations_and_configs_go_at_once_and_moves_wait_for_the_line_that_is_pr
     assert plan == {**plan, "moves": 3, "approval": "Waiting", "hash": HASH.findall(message)[0]}
     assert scene.text(message) == (
         "waits to move 3 partitions (6 MiB); approve sha256:PLAN: kubectl patch kafkacluster main"
-        """ --type=merge -p '{"spec":{"approval":{"plans":["sha256:PLAN"]}}}'"""
+        """ --type=json -p '[{"op":"add","path":"/spec/approval/plans/-","value":"sha256:PLAN"}]'"""
     )
     waits = scene.says("topic", "orders", "WaitingForApproval")
     assert scene.text(waits) == (
@@ -194,15 +196,16 @@ def test_a_plan_is_approved_on_the_command_line_beside_the_operator(scene, tmp_p
     assert scene.holders("orders") == set(NEW)
 
 
-def test_the_printed_line_keeps_what_was_approved_since_it_was_printed(scene):
-    first, since = (f"sha256:{digit * 64}" for digit in "12")
+@pytest.mark.parametrize("first", [(), (f"sha256:{'1' * 64}",)], ids=["none", "another"])
+def test_the_printed_line_keeps_what_was_approved_since_it_was_printed(scene, first):
+    before, since = ({"plans": [*first]} if first else {}), f"sha256:{'2' * 64}"
     scene.create_topic("orders", [1, 2], [2, 3])
-    body = scene.cluster(mode="Apply", approval={"policy": "Manual", "plans": [first]})
+    body = scene.cluster(mode="Apply", approval={"policy": "Manual", **before})
     scene.apply(body, scene.pool("p", 4, 5, 6), scene.topic("orders", "p"))
     message = scene.says("cluster", reason="WaitingForApproval", about="kubectl patch")
-    scene.patch("cluster", approval={"plans": [first, since]})
+    scene.patch("cluster", approval={"plans": [*first, since]})
     scene.run_printed(message)
-    approved = scene.get("cluster")["spec"]["approval"]["plans"]
-    assert approved[:2] == [first, since]
-    assert approved[2] in message
+    *others, added = scene.get("cluster")["spec"]["approval"]["plans"]
+    assert others == [*first, since]
+    assert added in message
     scene.wait(lambda: scene.holders("orders") <= {4, 5, 6}, "what was approved moves")

@@ -27,7 +27,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait, in_order
 from poolkeeper.model.names import ABANDON, DELETION
 from poolkeeper.model.plans import ElectLeaders, Plan
-from poolkeeper.model.specs import Approval, Mode
+from poolkeeper.model.specs import Mode
 from poolkeeper.planning.parts.choose import is_free
 from poolkeeper.planning.problem.topic_rights import namespace_of
 from poolkeeper.resources.kinds.custom_resource import CustomResource
@@ -179,8 +179,8 @@ def _idle_condition(
         said = [f"balance waits until {facts[BALANCE_WAITS]}"] if BALANCE_WAITS in facts else []
         return _in_place(inputs, outcome, facts, "in place", *said)
     what = summary(plan, facts.get("plan", {}).get("bytes", 0))
-    approval = inputs.desired.cluster.approval if inputs.desired else Approval()
-    next_step = _next_step(work, plan, name, approval, named=outcome.approvers_verified)
+    approved = len(inputs.desired.cluster.approval.plans) if inputs.desired else 0
+    next_step = _next_step(work, plan, name, approved, named=outcome.approvers_verified)
     if not work.needed:
         return _in_place(inputs, outcome, facts, f"in place; would {what}{next_step}")
     if work.mode is Mode.PLAN_ONLY:
@@ -248,13 +248,13 @@ def _doubts(outcome: Outcome) -> list[str]:
     return [wording.sentence(wait) for wait in outcome.waits if wait.reason in _NO_EFFECT]
 
 
-def _next_step(work: PlannedWork, plan: Plan, name: str, approval: Approval, *, named: bool) -> str:
+def _next_step(work: PlannedWork, plan: Plan, name: str, approved: int, *, named: bool) -> str:
     """The command that a person runs to let the cluster go on; empty if it waits for none."""
     if work.mode is not Mode.APPLY:
         return _mode_step(work, name)
     if work.waiting:
         why = "so many deletions need a person's approval: " if work.auto else ""
-        line = approval_line(name, plan.hash, approval, named=named)
+        line = approval_line(name, plan.hash, approved, named=named)
         return f"; {why}approve {plan.hash}: {line}"
     return ""
 

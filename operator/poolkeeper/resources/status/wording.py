@@ -16,7 +16,6 @@ from poolkeeper.model.plans import (
     Plan,
     SetConfig,
 )
-from poolkeeper.model.specs import Approval
 from poolkeeper.planning.proposals.identity import is_destructive
 
 STEPS = 40
@@ -56,28 +55,24 @@ def foreign_finalizers_phrase(finalizers: Sequence[str]) -> str:
 
 
 APPROVED_MAX = 50
+"""So many approvals are of plans that are long gone, and the API takes no more than a hundred."""
 
 
-def approval_line(cluster: str, plan: str, approval: Approval, *, named: bool = False) -> str:
+def approval_line(cluster: str, plan: str, approved: int, *, named: bool = False) -> str:
     """The command that approves a plan beside whatever is approved, also after it was printed.
 
-    Only where that is nothing, or old approvals are many, it replaces them. `named`: whoever
-    approves has to say who that is.
+    Of very many that are `approved` none stays. `named`: whoever approves has to say who that is.
     """
-    if not 0 < len(approval.plans) < APPROVED_MAX:
+    if approved >= APPROVED_MAX:
         by = f',"by":{{"{plan}":"{_WHO}"}}' if named else ""
         patch = f'{{"spec":{{"approval":{{"plans":["{plan}"]{by}}}}}}}'
         return f"kubectl patch kafkacluster {cluster} --type=merge -p '{patch}'"
-    added = [_added("plans/-", f'"{plan}"')]
-    if named and approval.by:
-        added.append(_added(f"by/{plan}", f'"{_WHO}"'))
-    elif named:
-        added.append(_added("by", f'{{"{plan}":"{_WHO}"}}'))
+    added = [_added("plans/-", plan), *([_added(f"by/{plan}", _WHO)] if named else [])]
     return f"kubectl patch kafkacluster {cluster} --type=json -p '[{','.join(added)}]'"
 
 
 def _added(path: str, value: str) -> str:
-    return f'{{"op":"add","path":"/spec/approval/{path}","value":{value}}}'
+    return f'{{"op":"add","path":"/spec/approval/{path}","value":"{value}"}}'
 
 
 def summary(plan: Plan, size_bytes: int) -> str:

@@ -103,7 +103,7 @@ def test_a_cluster_in_place_with_throttles_that_nobody_accounts_for() -> None:
                 "Busy",
                 "WaitingForApproval",
                 "waits to move 4 partitions (8 GiB); approve HASH: kubectl patch kafkacluster main"
-                ' --type=merge -p \'{"spec":{"approval":{"plans":["HASH"]}}}\'',
+                ' --type=json -p \'[{"op":"add","path":"/spec/approval/plans/-","value":"HASH"}]\'',
             ),
             id="manual",
         ),
@@ -211,9 +211,10 @@ def test_approvals_without_effect_are_told_before_the_line_that_approves() -> No
         "waits to move 4 partitions (8 GiB); part balance is approved and comes after heal, drain:"
         f" approve that, too; the approval of {SOME} fits no plan that waits: that plan was carried"
         " out, or another one took its place; now the cluster waits for approval of"
-        f" {name}; approve {name}: kubectl patch kafkacluster main --type=merge -p"
-        f""" '{{"spec":{{"approval":{{"plans":["{name}"],"by":{{"{name}":"'"$(kubectl auth whoami"""
-        """ -o jsonpath={.status.userInfo.username})"'"}}}}'"""
+        f" {name}; approve {name}: kubectl patch kafkacluster main --type=json -p"
+        f""" '[{{"op":"add","path":"/spec/approval/plans/-","value":"{name}"}},"""
+        f"""{{"op":"add","path":"/spec/approval/by/{name}","value":"'"$(kubectl auth whoami"""
+        """ -o jsonpath={.status.userInfo.username})"'"}]'"""
     )
 
 

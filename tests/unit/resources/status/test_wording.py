@@ -2,12 +2,12 @@
 
 import json
 import shlex
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poolkeeper.model.specs import Approval
 from poolkeeper.resources.status import wording
 
 
@@ -66,49 +66,35 @@ OLD, MORE, NEW = ("sha256:" + digit * 64 for digit in "123")
 WHO = "jane"
 
 
-def _patched(approval: Approval, line: str) -> dict[str, object]:
+def _patched(line: str, plans: Sequence[str]) -> dict[str, object]:
     """What the spec says after somebody approved `MORE`, and then `WHO` ran the line."""
     words = shlex.split(line.replace("$(kubectl auth whoami", WHO + "$("))
     patch = json.loads(words[-1].replace("$( -o jsonpath={.status.userInfo.username})", ""))
-    found = {"plans": [*approval.plans, MORE], "by": {**approval.by}}
     if "--type=merge" in words:
-        given = patch["spec"]["approval"]
-        return {"plans": given["plans"], "by": found["by"] | given.get("by", {})}
+        return {**patch["spec"]["approval"]}
+    approved, by = [*plans, MORE], {MORE: "tom"}
     for each in patch:
         assert each["op"] == "add"
         match each["path"].removeprefix("/spec/approval/").split("/"):
             case ["plans", "-"]:
-                found["plans"].append(each["value"])
-            case ["by"]:
-                found["by"] = each["value"]
+                approved.append(each["value"])
             case ["by", hash_]:
-                found["by"][hash_] = each["value"]
-    return found
+                by[hash_] = each["value"]
+    return {"plans": approved, "by": by}
 
 
-@pytest.mark.parametrize(
-    ("approval", "named", "plans", "by"),
-    [
-        pytest.param(Approval(), False, [NEW], {}, id="nothing-was-approved"),
-        pytest.param(Approval(), True, [NEW], {NEW: WHO}, id="nothing-and-named"),
-        pytest.param(Approval(plans=(OLD,)), False, [OLD, MORE, NEW], {}, id="beside"),
-        pytest.param(
-            Approval(plans=(OLD,)), True, [OLD, MORE, NEW], {NEW: WHO}, id="beside-the-unnamed"
-        ),
-        pytest.param(
-            Approval(plans=(OLD,), by={OLD: "tom"}),
-            True,
-            [OLD, MORE, NEW],
-            {OLD: "tom", NEW: WHO},
-            id="beside-the-named",
-        ),
-        pytest.param(
-            Approval(plans=(OLD,) * wording.APPROVED_MAX), False, [NEW], {}, id="old-ones-are-many"
-        ),
-    ],
-)
+@pytest.mark.parametrize("plans", [(), (OLD,)], ids=["first", "later"])
+@pytest.mark.parametrize("named", [False, True])
 def test_the_line_that_approves_keeps_what_was_approved_since_it_was_printed(
-    approval: Approval, named: bool, plans: list[str], by: dict[str, str]
+    plans: Sequence[str], named: bool
 ) -> None:
-    line = wording.approval_line("main", NEW, approval, named=named)
-    assert _patched(approval, line) == {"plans": plans, "by": by}
+    line = wording.approval_line("main", NEW, len(plans), named=named)
+    by = {MORE: "tom", **({NEW: WHO} if named else {})}
+    assert _patched(line, plans) == {"plans": [*plans, MORE, NEW], "by": by}
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_line_that_approves_clears_away_very_many_old_approvals(named: bool) -> None:
+    line = wording.approval_line("main", NEW, wording.APPROVED_MAX, named=named)
+    by = {"by": {NEW: WHO}} if named else {}
+    assert _patched(line, [OLD] * wording.APPROVED_MAX) == {"plans": [NEW], **by}

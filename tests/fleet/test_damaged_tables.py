@@ -388,13 +388,28 @@ def test_damage_of_an_earlier_day_stops_no_run(
     assert f"poolkeeper fleet snapshot -f DIR --out URI --day {DAY} makes it again" in captured.err
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        pa.lib.ArrowMemoryError("malloc of size 64 failed"),
+        pa.ArrowException(
+            "Unknown error: Failed to launch worker thread: Resource temporarily unavailable"
+        ),
+    ],
+    ids=["bytes", "threads"],
+)
 def test_too_little_memory_is_no_damage(
-    made: Path, out: Path, capsys, monkeypatch: pytest.MonkeyPatch, without_spark
+    error: Exception,
+    made: Path,
+    out: Path,
+    capsys,
+    monkeypatch: pytest.MonkeyPatch,
+    without_spark,
 ) -> None:
     """Whatever is read, or how: nothing is made again but what failed."""
 
     def short(*_: object, **__: object) -> pa.Table:
-        raise pa.lib.ArrowMemoryError("malloc of size 64 failed")
+        raise error
 
     lake = lake_at(out)
     before = {step: lake.current(step, DAY) for step in ("snapshot", "features")}

@@ -122,16 +122,24 @@ def dump(content: pa.Table, sink: Any) -> None:
     pq.write_table(content, sink, compression="zstd", write_page_checksum=True)
 
 
+_NO_THREAD = "Failed to launch worker thread"
+
+
 @contextmanager
 def memory_apart() -> Iterator[None]:
     """Raise `MemoryError` alone where Arrow has too little: its own error is an `ArrowException`.
 
-    A file of which that was said would count as damaged.
+    A file of which that was said would count as damaged. Where there is no room for the stack of
+    a thread, Arrow has no kind of error for it.
     """
     try:
         yield
     except pa.lib.ArrowMemoryError as short:
         raise MemoryError(first_line(short)) from short
+    except pa.ArrowException as failed:
+        if _NO_THREAD not in str(failed):  # their words: no kind of error says it
+            raise
+        raise MemoryError(first_line(failed)) from failed
 
 
 @memory_apart()

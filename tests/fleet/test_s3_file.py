@@ -79,3 +79,16 @@ def test_rows_of_an_attempt_are_read_where_the_store_has_too_much_to_do(
     proxy.fail(Fault.FORBIDDEN, concerns=lambda each: each.startswith("GET "))
     with pytest.raises(Unavailable, match=r"cannot be read: .*ACCESS_DENIED"):
         list(rows_of_attempt(into, schemas.REQUESTS.name, name))
+
+
+def test_requests_are_tried_as_often_as_hadoop_s_client_is_told_to(
+    bucket: Bucket, proxy: FaultyS3
+) -> None:
+    with bucket.files().open_output_stream(bucket.path("body")) as written:
+        written.write(BODY)
+    told = {f"fs.s3a.bucket.{bucket.name}.attempts.maximum": "4"}
+    files, base = open_filesystem(bucket.uri(), Storage.of({**bucket.hadoop(), **told}))
+    proxy.fail(Fault.SLOW_DOWN, count=3)
+    with open_file(files, f"{base}/body") as opened:
+        assert opened.size() == len(BODY)
+    assert len(proxy.failed) == 3

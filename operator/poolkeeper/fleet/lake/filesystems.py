@@ -33,11 +33,14 @@ _KEPT = (
     "fs.s3a.connection.ssl.enabled",
     "fs.s3a.aws.credentials.provider",
     "fs.s3a.connection.timeout",
+    "fs.s3a.attempts.maximum",
 )
 _AZURE_KEY = "fs.azure.account.key"
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 """Where the environment names a store of S3 that is not Amazon's, the first that is set."""
 TIMEOUT_S = 30.0
+ATTEMPTS = 5
+"""How often a request is tried, as Hadoop's client has it; Arrow's own is three times."""
 
 
 @frozen
@@ -170,6 +173,9 @@ def _s3(rest: str, settings: Mapping[str, str]) -> tuple[Any, str]:
         "connect_timeout": TIMEOUT_S,
         "request_timeout": TIMEOUT_S,
         "region": setting("endpoint.region") or None,
+        "retry_strategy": fs.AwsStandardS3RetryStrategy(
+            max_attempts=int(setting("attempts.maximum") or ATTEMPTS)
+        ),
     }
     endpoint = setting("endpoint")
     by_path = setting("path.style.access") == "true"

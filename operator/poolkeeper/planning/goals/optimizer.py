@@ -79,8 +79,9 @@ def optimize(
     topics: TopicCounts | None = None
     for goal in goals:
         if goal.kind is GoalKind.TOPIC_REPLICAS:
-            lists, topics = _optimize_topics(problem, opened, lists, capacity, guards, goal)
-            targets.append(topics)
+            lists, found = _optimize_topics(problem, opened, lists, capacity, guards, goal)
+            targets.append(found)
+            topics = found if found.binds(problem) else None
             continue
         measure = measure_of(problem, opened, lists, goal)
         aim = Bounded(measure, _band(measure, lists, problem))
@@ -88,11 +89,11 @@ def optimize(
             lists = refine(problem, opened, lists, aim, guards, topics)
         guards.append(aim)
         targets.append(aim)
-    found = Optimization(lists, tuple(targets))
+    reached = Optimization(lists, tuple(targets))
     flow_alone = len(targets) == len(counted) and (not targets or len(problem) > _SPARED_MAX)
     if flow_alone and not overfull:
-        return found
-    return without_spare_moves(problem, opened, found, capacity)
+        return reached
+    return without_spare_moves(problem, opened, reached, capacity)
 
 
 def without_spare_moves(
@@ -102,7 +103,9 @@ def without_spare_moves(
     guards = [Bounded(law, law.wide) for law in laws(problem, capacity)]
     guards += [goal for goal in found.goals if isinstance(goal, Bounded)]
     topics = next((goal for goal in found.goals if isinstance(goal, TopicCounts)), None)
-    counts = None if topics is None else topics.counted_in(problem, found.lists)
+    counts = None
+    if topics is not None and topics.binds(problem):
+        counts = topics.counted_in(problem, found.lists)
     return replace(found, lists=spare_moves(problem, opened, found.lists, guards, counts))
 
 
@@ -150,8 +153,7 @@ def _optimize_topics(
 def least_topic_moves(problem: PoolProblem, opened: OpenSlots, lists: Ints, goal: Goal) -> int:
     """How many replicas must move at least before all topics are inside their wide bands."""
     wide, _ = _bands_of_topics(problem, opened, lists, goal)
-    above = np.maximum(wide.replicas - wide.high, 0).sum()
-    return int(max(above, np.maximum(wide.low - wide.replicas, 0).sum()))
+    return max(wide.sides_outside())
 
 
 def _bands_of_topics(

@@ -53,7 +53,7 @@ import numpy as np
 
 from poolkeeper.model.plans import PoolCertificate
 from poolkeeper.planning.goals.local_search import Bounded
-from poolkeeper.planning.goals.topic_counts import TopicCounts, replicas_by_topic
+from poolkeeper.planning.goals.topic_counts import TopicCounts, blocks, replicas_by_topic
 from poolkeeper.planning.layout.changes import added_by, changed_rows
 from poolkeeper.planning.layout.pool_layout import Layout
 from poolkeeper.planning.placement.rounds import replicas_by_broker
@@ -192,12 +192,16 @@ def _bound_of_topics(layout: Layout) -> int:
     wanted = sums(problem.topic, _kept_or_added(layout), topics)
     bounds = []
     for goal in aimed:
-        over = np.where(problem.eligible, np.maximum(surely - goal.high, 0), 0).sum(axis=1)
-        under = np.where(problem.eligible, np.maximum(goal.low - possibly, 0), 0)
-        given = _given_to(under, new, new_rows)
-        kept = np.where(problem.eligible, np.minimum(possibly, goal.high), possibly).sum(axis=1)
-        added = np.maximum.reduce([forced + over, given, wanted - kept])
-        bounds.append(int(added.sum()) - goal.excess(problem, layout.lists))
+        added = 0
+        for some in blocks(possibly):
+            kept, high = possibly[some], goal.high[some]
+            over = np.where(problem.eligible, np.maximum(surely[some] - high, 0), 0).sum(axis=1)
+            under = np.where(problem.eligible, np.maximum(goal.low[some] - kept, 0), 0)
+            given = _given_to(under, new[some], new_rows[some])
+            most = np.where(problem.eligible, np.minimum(kept, high), kept).sum(axis=1)
+            bound = np.maximum.reduce([forced[some] + over, given, wanted[some] - most])
+            added += int(bound.sum())
+        bounds.append(added - goal.excess(problem, layout.lists))
     return max(bounds)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import builders
 from builders import pool_spec
+from poolkeeper import wording
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action, ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -195,6 +196,8 @@ def test_no_topic_moves_whose_node_the_controller_could_not_write() -> None:
     executor.finish(passes_max=300)
     assert_left_without_a_run(cluster)
     assert begun(executor) == 1
+    told = [w for w in executor.seen[-1].waits if w.reason is WaitReason.TOPIC_NODE_TOO_LARGE]
+    assert [wording.sentence(w)[:24] for w in told] == ["the znode of topic wide "]
     end_ms = cluster.clock.now_ms() + FORGET_MS + 60_000
     executor.at_rest = lambda _: cluster.clock.now_ms() > end_ms
     executor.finish(passes_max=3000)

@@ -134,9 +134,7 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"{few_of(wait.partitions)}: no in-sync replica is live{_held_last(wait)}"
     ),
     _R.TOO_FEW_IN_SYNC: _few_in_sync,
-    _R.TOPIC_NODE_TOO_LARGE: lambda wait: (
-        f"{few_of(wait.partitions)}: {node_too_large(wait.topic)}"
-    ),
+    _R.TOPIC_NODE_TOO_LARGE: lambda wait: node_too_large(wait.topic),
     _R.LAW_WORSENED: _worsened,
     _R.NO_ROOM_ON_DISKS: _room,
     _R.COPY_NOT_BEGUN: lambda wait: (

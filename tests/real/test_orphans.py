@@ -90,6 +90,9 @@ def test_a_move_of_others_is_named_and_then_finished(
     folder, pools = tmp_path / "manifests", {"p": {"brokers": {"ids": [1, 2, 3]}}}
     told = f"{topic_name}-0 has more replicas than most of the topic: a move lost its request"
     remedy = "set spec.execution.remedies.finishOrphanedMoves: true"
+    declare(folder, sandbox, pools, {}, mode="Apply")  # brokers tell their release
+    said = " ".join(run("status", "-f", folder).out.split())
+    assert (told in said, f"forgets: to finish it, {remedy}" in said) == (True, True), said
     declare(folder, sandbox, pools, {}, mode="Apply", kafkaVersion=version)
     for words in (("status",), ("plan",), ("apply", "--yes")):
         said = run(*words, "-f", folder)

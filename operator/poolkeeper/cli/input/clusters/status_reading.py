@@ -1,6 +1,7 @@
 """Reads all that `status` shows: the cluster, the journal, and brokers where something moves."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 
 from poolkeeper.brokers.enrich import with_sizes
@@ -17,9 +18,11 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.readings import NodeNote
 from poolkeeper.model.specs import KafkaClusterSpec, Remedies, ZooKeeperSpec
 from poolkeeper.model.topology import Cluster, ToldReplicas
+from poolkeeper.model.versions import records_moves
 from poolkeeper.planning.diagnosis import health
 from poolkeeper.planning.proposals import cool_down
 from poolkeeper.planning.run_state.gates import gates
+from poolkeeper.planning.run_state.reassignments import orphans
 from poolkeeper.reconcile.observe.gone_brokers import gone_brokers
 from poolkeeper.reconcile.observe.observation import balance_of, replication_factors
 from poolkeeper.reconcile.recorded_run import (
@@ -39,6 +42,8 @@ def read(session: Session, target: Target) -> status_values.Status:
     observed = cluster_reading.read_cluster(session, target, sizes=False)
     recorded = journal.read_status(session)
     context = _context(target, session, observed.notes)
+    if _release_matters(observed.cluster, recorded, context.factors):
+        observed = replace(observed, cluster=_with_release(observed.cluster, target))
     found = status_values.status_of(observed.cluster, recorded, context)
     sizes, told, unheard = _said_by_brokers(target, found, observed.cluster, recorded)
     hindered = _cancel_waits(target, observed.cluster, recorded, sizes)
@@ -77,6 +82,26 @@ def _context(
         factors={} if desired is None else replication_factors(desired),
         now_ms=time.time_ns() // 1_000_000,
     )
+
+
+def _release_matters(cluster: Cluster, recorded: JournalView, factors: Mapping[str, int]) -> bool:
+    """Whether the release decides that moves have lost their request."""
+    if recorded.run is not None or records_moves(cluster.kafka_version) is not None:
+        return False
+    return bool(orphans.find(cluster, factors).found)
+
+
+def _with_release(cluster: Cluster, target: Target) -> Cluster:
+    """Return the cluster with the release that the brokers tell, if they do."""
+    try:
+        brokers = cluster_reading.brokers(replace(target, timeout_s=timing.LOG_DIRS_DEADLINE_S))
+    except BrokersUnreachable:
+        return cluster
+    if brokers is None:
+        return cluster
+    with brokers:
+        told = brokers.versions(cluster.brokers, timing.LOG_DIRS_DEADLINE_S).lowest
+    return cluster if told is None else replace(cluster, kafka_version=told)
 
 
 def _balance_waits(target: Target, session: Session) -> int | None:

@@ -127,11 +127,34 @@ def test_the_load_history_counts_as_it_does_for_plans(clusters):
         MeasuredLoads({(name, 1): 100.0, (name, -1): 700.0}, {(name, 0): 3.0}),
     ).topics[name]
     assert found.size.tolist() == [p.size_bytes for p in planned.partitions] == [300, 100, 300]
-    assert found.growth.tolist() == [-30.0, 10.0, -30.0]
+    lost = 300 / 90  # more than that would be more than there is
+    assert found.growth.tolist() == [-lost, 10.0, -lost]
     assert found.rate[0] == 3.0
     brokers = broker_loads(tables_of(case, history), found)
-    assert [(b.bytes, b.growth, b.grown_bytes) for b in brokers[:2]] == [(700, -50.0, 700)] * 2
+    assert [(b.bytes, b.growth, b.grown_bytes) for b in brokers[:2]] == [
+        (700, pytest.approx(10.0 - 2 * lost), 700)
+    ] * 2
     assert brokers[2].growth is None
+
+
+def test_a_topic_that_was_emptied_makes_not_up_for_one_that_grows(clusters) -> None:
+    """No replica loses more than it has until the horizon, as long as its size is known."""
+    desired, cluster = clusters["separate"]
+    sizes = {"emptied": 900, "grows": 10_000, "unknown": None}
+    topics = {
+        name: Topic(name, (Partition(0, (1,), leader=1, isr=(1,), size_bytes=size),))
+        for name, size in sizes.items()
+    }
+    case = desired, replace(cluster, topics=topics)
+    history = [
+        feature("emptied", 0, "bytes", last=None, growth_per_day=-5000.0),
+        feature("grows", 0, "bytes", last=None, growth_per_day=1000.0),
+        feature("unknown", 0, "bytes", last=None, growth_per_day=-4.0),
+    ]
+    tables = tables_of(case, history)
+    assert partition_loads(tables).growth.tolist() == [-10.0, 1000.0, -4.0]
+    first = broker_loads(tables, partition_loads(tables))[0]
+    assert (first.broker, first.bytes, first.growth) == (1, 10_900, 986.0)
 
 
 def test_the_hottest_are_the_first_by_rate_and_by_size(clusters):

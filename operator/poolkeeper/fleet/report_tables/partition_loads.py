@@ -16,6 +16,7 @@ from poolkeeper.fleet.report_tables.cluster_tables import ClusterTables
 from poolkeeper.fleet.storage.parquet import only
 from poolkeeper.load.apply import WHOLE_TOPIC
 from poolkeeper.load.prometheus import BYTES, RATE
+from poolkeeper.report.fleet.forecast import HORIZON_DAYS
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -28,7 +29,8 @@ _PARTITIONS_MAX = 1 << 32
 class PartitionLoads:
     """A row for each partition, by topic and number; NaN is unknown.
 
-    `topic` is the place of its name in `topics`. `size` is of one replica, `growth` of that a day,
+    `topic` is the place of its name in `topics`. `size` is of one replica, `growth` of that a day
+    as forecasts count it,
     `rate` in bytes per second. `replica` are broker ids of all rows one after the other, and
     `row_of` the row of each.
     """
@@ -54,14 +56,15 @@ def partition_loads(tables: ClusterTables) -> PartitionLoads:
     metric = tables.features.column("metric")
     of_bytes, of_rates = (only(tables.features, pc.equal(metric, m)) for m in (BYTES, RATE))
     size, rate = _floats(rows.column("bytes")), _floats(rows.column("bytes_in_per_s"))
+    size = np.where(np.isnan(size), places.figures(of_bytes, "last"), size)
     lists = _plain(rows.column("replicas"))
     lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(np.int64)
     return PartitionLoads(
         tuple(encoded.dictionary.to_pylist()),
         topic,
         partition,
-        np.where(np.isnan(size), places.figures(of_bytes, "last"), size),
-        places.figures(of_bytes, "growth_per_day"),
+        size,
+        _not_below_zero(places.figures(of_bytes, "growth_per_day"), size),
         _else(places.figures(of_rates, "p95"), rate),
         lists.flatten().to_numpy().astype(np.int64),
         np.repeat(np.arange(len(topic)), lengths),
@@ -116,6 +119,11 @@ class _Places:
         part = np.where(whole >= 0, np.maximum(rest, 0.0), rest) / np.maximum(without, 1)
         shared: Floats = part[self.topic]
         return shared
+
+
+def _not_below_zero(growth: Floats, size: Floats) -> Floats:
+    """The growth, with which no replica of a known size has less than nothing at the horizon."""
+    return np.where(np.isnan(size), growth, np.maximum(growth, -size / HORIZON_DAYS))
 
 
 def zero_if_unknown(values: Floats) -> Floats:

@@ -72,7 +72,7 @@ from poolkeeper.report.values import (
 from poolkeeper.text import moment
 
 T = TypeVar("T")
-HORIZON_DAYS = 90
+HORIZON_DAYS = forecast.HORIZON_DAYS
 
 
 @frozen

@@ -168,7 +168,7 @@ BROKER_FEATURES = TableSchema(
         Column("broker", INT, "Its id."),
         Column("bytes", LONG, "What its replicas hold."),
         nullable("capacity_bytes", LONG, "Declared, else what its log directories can hold."),
-        nullable("growth_bytes_per_day", DOUBLE, "Sum over its replicas."),
+        nullable("growth_bytes_per_day", DOUBLE, "Over replicas; none loses all within 90 days."),
         nullable("days_to_full", DOUBLE, "0: full now; null: unknown or never at this growth."),
     ),
 )

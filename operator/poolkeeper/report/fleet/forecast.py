@@ -3,9 +3,10 @@
 A pool holds what its brokers hold, drained and dead ones too, as that has to find room among those
 that take replicas. Its *limit* is what those can hold after the failures that its headroom asks for
 (all of it, without a headroom). With growth g per day it holds bytes + g t in t days; a pool that
-shrinks is not counted on to do so. The brokers to add are the fewest of the usual capacity, the
-lower median of those it has, with which the limit is not passed until the horizon. They join the
-racks that have least, as people who add brokers do.
+shrinks is not counted on to do so, and no replica on losing more than it has until the usual
+horizon: a topic that was emptied last week does not make up for one that grows. The brokers to add
+are the fewest of the usual capacity, the lower median of those it has, with which the limit is not
+passed until the horizon. They join the racks that have least, as people who add brokers do.
 
 What is unknown is not guessed: replicas of unknown size or growth count as none, and the coverage
 says how much of the pool the forecast is made from. So a forecast is a lower bound of the need. A
@@ -27,6 +28,8 @@ from poolkeeper.report.values import (
     Skew,
 )
 
+HORIZON_DAYS = 90
+"""How far ahead a report looks, if nobody says otherwise."""
 TO_ADD_MAX = 1000
 """More brokers than these are no forecast; and a headroom may be such that no number suffices."""
 

@@ -65,15 +65,6 @@ def isr_after_offline(isr: Sequence[int], live: Collection[int], leader: int | N
     return tuple(replica for replica in isr if replica in live)
 
 
-def isr_after_shutdown(
-    isr: Sequence[int], shutting_down: Collection[int], leader: int | None
-) -> Replicas:
-    """The ISR after a controlled shutdown: stopping replicas leave it, if another can lead."""
-    if leader is None:
-        return tuple(isr)
-    return tuple(replica for replica in isr if replica not in shutting_down)
-
-
 def _first_live_in_sync(
     replicas: Sequence[int], isr: Collection[int], live: Collection[int]
 ) -> int | None:

@@ -58,10 +58,6 @@ class ReplicaAssignment:
         """The state after the move."""
         return ReplicaAssignment(self.target)
 
-    def is_complete(self, isr: Iterable[int]) -> bool:
-        """Whether the controller can complete (or has completed) the move with that ISR."""
-        return not self.being_reassigned or set(self.target) <= set(isr)
-
 
 def union(current: Sequence[int], target: Sequence[int]) -> Replicas:
     """What the topic node of 2.3 and earlier holds during a move: [1,2] → [3,1] is [3,1,2].
@@ -74,11 +70,6 @@ def union(current: Sequence[int], target: Sequence[int]) -> Replicas:
 def is_union(replicas: Sequence[int], current: Sequence[int], target: Sequence[int]) -> bool:
     """Whether that list, in any order, is the union of the two, nothing twice."""
     return sorted(replicas) == sorted({*current, *target})
-
-
-def is_union_complete(target: Collection[int], isr: Iterable[int]) -> bool:
-    """Whether a controller of 2.3 and earlier can complete the move with that ISR."""
-    return set(target) <= set(isr)
 
 
 def _distinct(replicas: Iterable[int]) -> Replicas:

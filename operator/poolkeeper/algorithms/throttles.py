@@ -96,12 +96,6 @@ def list_value(pairs: Iterable[tuple[int, int]]) -> str:
     return ",".join(sorted({f"{partition}:{broker}" for partition, broker in pairs}))
 
 
-def list_bytes(pairs: Iterable[tuple[int, int]]) -> int:
-    """The length of that value, for a bound on the config node before it is built."""
-    lengths = [len(str(partition)) + len(str(broker)) + 2 for partition, broker in set(pairs)]
-    return max(0, sum(lengths) - 1)
-
-
 def copying(
     running: Mapping[TopicPartition, ReplicaAssignment],
     proposed: Mapping[TopicPartition, Replicas],

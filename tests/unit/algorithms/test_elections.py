@@ -78,17 +78,6 @@ def test_isr_after_offline(isr, live, leader, expected):
     assert elections.isr_after_offline(isr, live, leader) == expected
 
 
-@pytest.mark.parametrize(
-    ("isr", "stopping", "leader", "expected"),
-    [
-        pytest.param((3, 1, 2), {1}, 2, (3, 2), id="the-stopping-one-leaves"),
-        pytest.param((1,), {1}, None, (1,), id="the-last-member-stays"),
-    ],
-)
-def test_isr_after_shutdown(isr, stopping, leader, expected):
-    assert elections.isr_after_shutdown(isr, stopping, leader) == expected
-
-
 ids = st.integers(0, 6)
 sets = st.sets(ids)
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from poolkeeper.algorithms.reassignments import (
     ReplicaAssignment,
     is_union,
-    is_union_complete,
     union,
 )
 
@@ -77,21 +76,6 @@ def test_origin_and_target_of_an_overlapping_move():
 
 
 @pytest.mark.parametrize(
-    ("state", "isr", "complete"),
-    [
-        pytest.param(REST, (), True, id="nothing-under-way"),
-        pytest.param(MOVING, (1, 2, 3), False, id="just-started"),
-        pytest.param(MOVING, (1, 2, 3, 4, 5), False, id="one-replica-to-come"),
-        pytest.param(MOVING, (1, 2, 3, 4, 6, 5), True, id="all-caught-up"),
-        pytest.param(MOVING, (6, 5, 4), True, id="the-old-ones-out-of-sync"),
-        pytest.param(REST.reassign_to((1, 2)), (1, 3), False, id="a-remaining-replica-out-of-sync"),
-    ],
-)
-def test_completeness(state, isr, complete):
-    assert state.is_complete(isr) is complete
-
-
-@pytest.mark.parametrize(
     ("current", "target", "expected"),
     [
         pytest.param((1, 2), (3, 4), (3, 4, 1, 2), id="all-change"),
@@ -117,11 +101,6 @@ def test_union_as_old_controllers_wrote_it(current, target, expected):
 )
 def test_a_list_is_the_union_or_not(replicas, answer):
     assert is_union(replicas, (1, 2, 3), (4, 5, 6)) is answer
-
-
-def test_completeness_of_a_union():
-    assert is_union_complete((3, 4), (1, 4, 3))
-    assert not is_union_complete((3, 4), (1, 2, 4))
 
 
 distinct_lists = st.lists(st.integers(0, 9), unique=True, max_size=6).map(tuple)

@@ -40,6 +40,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
+from poolkeeper.algorithms.reassignments import is_union
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.partition_queries import resting_lists
 from poolkeeper.model.execution.wait_reasons import WaitReason
@@ -217,7 +218,7 @@ def _settled(move: Move, partition: Partition, entry: Replicas | None) -> MovePr
         i = path.index(live)
         return MoveProgress(MoveState.DONE if i == len(path) - 1 else MoveState.PENDING, i)
     for i, (before, after) in enumerate(itertools.pairwise(path)):
-        if _is_union(live, before, after):
+        if is_union(live, before, after):
             return MoveProgress(MoveState.ORPHANED, i)
     return MoveProgress(MoveState.DIVERGED)
 
@@ -225,7 +226,7 @@ def _settled(move: Move, partition: Partition, entry: Replicas | None) -> MovePr
 def _requested(path: Sequence[Replicas], partition: Partition, entry: Replicas) -> MoveProgress:
     live = partition.replicas
     for i, (before, after) in enumerate(itertools.pairwise(path)):
-        if entry == after and live not in (after, before) and _is_union(live, before, after):
+        if entry == after and live not in (after, before) and is_union(live, before, after):
             return MoveProgress(MoveState.IN_FLIGHT, i)
         if entry == after and live == before:
             return MoveProgress(MoveState.IN_FLIGHT, i)
@@ -246,10 +247,6 @@ def _grows_to(path: Sequence[Replicas], at: int, partition: Partition) -> bool:
     if not at or partition.isr is None or not set(path[at - 1]) <= set(path[at]):
         return False
     return not set(path[at]) - set(path[at - 1]) <= set(partition.isr)
-
-
-def _is_union(live: Replicas, before: Replicas, after: Replicas) -> bool:
-    return len(live) == len(set(live)) and frozenset(live) == frozenset(before) | frozenset(after)
 
 
 def waits_for_copies(

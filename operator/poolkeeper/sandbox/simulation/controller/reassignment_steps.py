@@ -15,6 +15,7 @@ but only at (10) before.
 from collections.abc import Callable
 from zlib import crc32
 
+from poolkeeper.algorithms.reassignments import union
 from poolkeeper.sandbox.simulation import codecs
 from poolkeeper.sandbox.simulation.codecs import Ids, PartitionAssignment, Tp
 from poolkeeper.sandbox.simulation.controller import election_rules, request_node
@@ -147,7 +148,7 @@ def leave_isr(controller: ActiveController, tp: Tp, replica: int) -> Steps:
 
 
 def _union(target: Ids, current: Ids) -> Ids:
-    union = tuple(dict.fromkeys((*target, *current)))
-    if len(union) <= UNION_ORDER_MAX:
-        return union
-    return tuple(sorted(union, key=lambda id_: crc32(str(id_).encode())))
+    found = union(current, target)
+    if len(found) <= UNION_ORDER_MAX:
+        return found
+    return tuple(sorted(found, key=lambda id_: crc32(str(id_).encode())))

@@ -15,6 +15,7 @@ from fleet import cases
 from fleet.conftest import DAY, NAMES, lake_at, where
 from fleet.in_process import InProcess
 from poolkeeper.cli.commands.fleet import outcomes
+from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.stages.publishing import FleetOutcome, Line
 from poolkeeper.fleet.storage import parquet, schemas, snapshot_file
@@ -208,10 +209,15 @@ def test_a_plan_whose_snapshot_is_damaged_is_shown_without_stages(fleet: Path, r
 
 
 @pytest.mark.parametrize("engine", ["spark", "duckdb", "trino"])
-def test_views_are_of_every_table_that_there_is(engine: str, fleet: Path, run) -> None:
+def test_views_are_of_every_table_that_there_is(
+    engine: str, fleet: Path, run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
+    read: list[str] = []
+    monkeypatch.setattr(ArrowObjects, "read", lambda _, path: read.append(path))
     code, out, err = run("fleet", "ddl", "--out", fleet / "out", "--engine", engine)
     assert (code, err) == (0, "")
+    assert read == [], "whole files, of which the end has the columns"
     views = [line for line in out.splitlines() if line.startswith("create or replace view")]
     names = {line.split()[4].removeprefix("fleet_") for line in views}
     assert {"current", "manifests", "clusters", "partitions", "plans", "moves", "turns"} <= names

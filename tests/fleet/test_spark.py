@@ -24,7 +24,7 @@ from poolkeeper.fleet.engines.engines import Engine
 from poolkeeper.fleet.engines.results import ClusterOutcome, Job, StepResult
 from poolkeeper.fleet.lake import manifests, views
 from poolkeeper.fleet.lake.attempts import AttemptFiles
-from poolkeeper.fleet.lake.filesystems import local_path, root_of
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, root_of
 from poolkeeper.fleet.lake.lake import Lake, StepRun
 from poolkeeper.fleet.lake.objects import ArrowObjects
 from poolkeeper.fleet.stages import day_clusters, day_report, pipeline
@@ -187,7 +187,7 @@ def assert_views(spark: Engine, lake: Lake) -> None:
 
 
 def make_views(spark: Engine, lake: Lake) -> str:
-    there = views.tables_there(lake.objects, TABLES_OF)
+    there = views.tables_there(lake.objects, Storage(), TABLES_OF)
     made = views.views(lake.root, views.SqlDialect.SPARK, TABLES_OF, there)
     for statement in made.split(";\n"):
         if statement.strip():

@@ -13,7 +13,6 @@ the first file, by its path, unless it is told to merge those of all: then it op
 each statement. So it is told where the first file lacks one, and only there (from Spark 4.0 on).
 """
 
-import io
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Protocol
@@ -22,8 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from poolkeeper.errors import Refused
-from poolkeeper.fleet.lake.damage import DamagedFile
-from poolkeeper.fleet.lake.filesystems import local_path
+from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_file, open_filesystem
 from poolkeeper.fleet.lake.objects import Objects
 from poolkeeper.fleet.lake.versions import NAME, SUFFIX
 from poolkeeper.fleet.storage import schemas, table_schema
@@ -42,8 +40,13 @@ class SqlDialect(StrEnum):
     TRINO = "trino"
 
 
-def tables_there(objects: Objects, steps: Mapping[str, Iterable[TableSchema]]) -> dict[str, bool]:
-    """The names of tables that have a file; and whether the first of it lacks a column."""
+def tables_there(
+    objects: Objects, storage: Storage, steps: Mapping[str, Iterable[TableSchema]]
+) -> dict[str, bool]:
+    """The names of tables that have a file; and whether the first of it lacks a column.
+
+    `storage`: how tables are opened. Of a file its end is read, which has the names of columns.
+    """
     known = (schemas.CURRENT, schemas.MANIFESTS, *(each for of in steps.values() for each in of))
     folders = {each.name for each in objects.children("") if each.is_folder}
     found = {
@@ -52,7 +55,7 @@ def tables_there(objects: Objects, steps: Mapping[str, Iterable[TableSchema]]) -
         if each.name in folders
     }
     return {
-        name: _lacks_columns(objects, table, file)
+        name: _lacks_columns(objects.root, storage, table, file)
         for name, (table, file) in found.items()
         if file is not None
     }
@@ -69,11 +72,13 @@ def _first_file(objects: Objects, folder: str, depth: int) -> str | None:
     return None
 
 
-def _lacks_columns(objects: Objects, table: TableSchema, file: str) -> bool:
+def _lacks_columns(root: str, storage: Storage, table: TableSchema, file: str) -> bool:
     """Whether the file was written before a column of the table; one that is damaged was not."""
+    files, base = open_filesystem(root, storage)
     try:
-        written = pq.read_schema(io.BytesIO(objects.read(file) or b""))
-    except (DamagedFile, OSError, pa.ArrowException):
+        with open_file(files, f"{base}/{file}") as opened:
+            written = pq.read_schema(opened)
+    except (OSError, pa.ArrowException):
         return False
     return not {column.name for column in table.stored} <= set(written.names)
 

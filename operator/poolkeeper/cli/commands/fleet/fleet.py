@@ -376,7 +376,7 @@ def ddl(work: _FleetCommand, engine: str) -> None:
     if work.day:
         raise click.UsageError("--day: views have the rows of all days (expected: where day = …)")
     with work.begin() as begun:
-        tables.ddl(begun.lake, engine, work.output)
+        tables.ddl(begun.lake, begun.storage, engine, work.output)
 
 
 fleet.add_command(answer.answer)

@@ -72,10 +72,10 @@ def _sentence(plan: "Plan") -> str:
     )
 
 
-def ddl(lake: "Lake", engine: str, output: str) -> None:
+def ddl(lake: "Lake", storage: "Storage", engine: str, output: str) -> None:
     """Print statements that make views over the rows that count: to the letter, for a program."""
     views, publishing = (snapshot_files.fleet(m) for m in ("lake.views", "stages.publishing"))
-    there = views.tables_there(lake.objects, publishing.TABLES_OF)
+    there = views.tables_there(lake.objects, storage, publishing.TABLES_OF)
     sql = views.views(lake.root, views.SqlDialect(engine), publishing.TABLES_OF, there)
     if output == printing.JSON:
         printing.emit_json({"engine": engine, "sql": sql})

@@ -7,6 +7,9 @@ by themselves; later parts grow by an eighth, so that a class of thousands has s
 Sizes come last: a chain of moves visits a broker at most once, and all that its replicas may cost
 by their sizes is less than what a tier costs. To that end all other costs are multiplied with
 `unit`. How finely sizes are told apart depends on how large costs may be.
+
+Where one partition is out of all proportion, most others would cost the same next to it. Then half
+of the prices are for sizes up to some multiple of the usual one, the other half for those above.
 """
 
 import numpy as np
@@ -14,10 +17,12 @@ import numpy as np
 from poolkeeper.frozen import frozen
 from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.planning.placement.replica_classes import MovableReplicas
-from poolkeeper.planning.problem.arrays import Ints, any_slot, take_rows
+from poolkeeper.planning.problem.arrays import Floats, Ints, any_slot, take_rows
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _LEVELS_MAX = 10_000
+_FINE = 8
+"""Into so many prices the usual size should be told apart."""
 _COST_MAX = 2**60
 _COST_OF_UNITS = 2_000_000
 """The largest cost of a flow, by brokers and units; see `flow`."""
@@ -64,8 +69,22 @@ def giving_of(
     of, first = _parts_of(movable.size)
     count = np.diff(first, append=len(order))
     mean = np.add.reduceat(known[order].astype(np.float64), first) / count
-    price = np.rint(levels * mean / known.max()).astype(np.int64)
+    price = np.rint(_prices(mean, known[known > 0], levels)).astype(np.int64)
     return Giving(of, count, price, levels * (brokers + 2))
+
+
+def _prices(mean: Floats, known: Ints, levels: int) -> Floats:
+    """The price of each mean, in proportion to it as far as the levels suffice to tell sizes apart.
+
+    `known`: all sizes, none of which is 0.
+    """
+    largest, usual = float(known.max()), float(np.median(known))
+    knee = levels / 2 * usual / _FINE
+    if 2 * knee >= largest:
+        return levels * mean / largest
+    above = np.maximum(mean - knee, 0) / (largest - knee)
+    prices: Floats = levels / 2 * (np.minimum(mean, knee) / knee + above)
+    return prices
 
 
 def _levels(brokers: int, nodes: int) -> int:

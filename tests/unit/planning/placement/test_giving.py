@@ -13,6 +13,7 @@ from laws import examples
 from poolkeeper.model.plans import Plan
 from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.model.topology import Partition
+from poolkeeper.planning.goals import optimizer
 from poolkeeper.planning.placement import flow
 from poolkeeper.planning.placement.giving import giving_of
 from poolkeeper.planning.placement.network import CostsTooLarge
@@ -78,6 +79,50 @@ def test_sizes_do_not_count_where_their_costs_are_too_large(monkeypatch) -> None
     plan = planned({1: "", 2: "", 3: ""}, *partitions)
     proof = plan.certificates[0]
     assert proof.replica_moves == proof.replica_moves_lower_bound > 0
+
+
+def test_one_partition_out_of_all_proportion_leaves_others_their_prices() -> None:
+    """Sizes of 10 to 100 MiB, and one of 3 TiB: each half as large again as another costs more."""
+    size = np.array([10, 20, 40, 60, 100, 60, 40, 20, 3_000_000])
+    count, classes = len(size), np.arange(len(size))
+    found = giving_of(
+        MovableReplicas(
+            row=classes,
+            slot=np.zeros(count, dtype=np.int64),
+            number=classes,
+            size=np.ones(count, dtype=np.int64),
+            broker=classes,
+            fresh=np.zeros(count, dtype=bool),
+            sites=np.zeros((count, 1), dtype=np.int64),
+            barred=None,
+        ),
+        classes,
+        size,
+        brokers=count,
+        nodes=3 * count,
+    )
+    for one, price in zip(size, found.price, strict=True):
+        for other, more in zip(size, found.price, strict=True):
+            assert price < more or other < one * 1.5
+    assert int(found.price.max()) * (count + 2) <= found.unit
+
+
+def test_brokers_that_join_get_small_replicas_also_beside_a_huge_one(monkeypatch) -> None:
+    """Nothing that the flow moves is looked at once more, as in pools of many partitions."""
+    monkeypatch.setattr(optimizer, "_SPARED_MAX", 0)
+    dice = random.Random(1)
+    brokers = {broker: "abc"[broker % 3] for broker in range(12)}
+    partitions = [
+        partition(
+            number,
+            *(dice.choice([b for b in range(9) if b % 3 == rack]) for rack in range(3)),
+            size_bytes=(dice.randint(1, 100) if number else 3_000_000) * MIB,
+        )
+        for number in range(300)
+    ]
+    proof = planned(brokers, *partitions).certificates[0]
+    assert proof.replica_moves == proof.replica_moves_lower_bound
+    assert proof.bytes <= 1.05 * proof.bytes_lower_bound
 
 
 sizes_by_class = st.lists(

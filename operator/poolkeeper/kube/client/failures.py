@@ -134,7 +134,10 @@ def failure(answer: ApiResponse, doing: str, path: str, *, tests: bool = False) 
         case 404 | 409 | 410 | 422 if denied:
             return Refused(f"{doing}: {said}")
         case 404 if reported is None:
-            return Unavailable(f"the API server does not serve this kind ({doing})")
+            return Unavailable(
+                "the API server does not serve this kind, or a proxy before it knows no way to it"
+                f" ({doing}): {said}"
+            )
         case 404 | 409 | 410:
             return Stale(f"{doing}: {said}", path)
         case 422 if tests and _is_failed_test(reported):

@@ -231,7 +231,7 @@ def test_requests(call, method, target, kind, sent):
             )
         ),
         pytest.param(
-            read, answers(404, "<html>no backend"), Unavailable, "not serve", id="404-of-a-proxy"
+            read, answers(404, "<html>no backend"), Unavailable, "no backend", id="404-of-a-proxy"
         ),
         pytest.param(
             remove,

@@ -248,7 +248,7 @@ def unreachable(run, *words):
     return line
 
 
-COMMANDS = [("status",), ("stop",), ("show", "5f2a91c4"), ("snapshot", "--out", "/dev/null/x.json")]
+COMMANDS = [("status",), ("stop",), ("show", "5f2a91c4"), ("snapshot", "--out", "unwritten.json")]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])

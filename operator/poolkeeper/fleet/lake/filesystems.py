@@ -124,6 +124,11 @@ def local_path(uri: str) -> Path | None:
     return Path(uri.removeprefix("file://")) if scheme_of(uri) == FILE else None
 
 
+def place_of(uri: str) -> str:
+    """The place as people name it: a path on this machine, or the URI where it is elsewhere."""
+    return str(local_path(uri) or uri)
+
+
 @lru_cache(maxsize=16)
 def open_filesystem(root: str, storage: Storage) -> tuple[Any, str]:
     """Arrow's file system for that URI, and the folder in it.

@@ -20,8 +20,14 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from poolkeeper.errors import Refused
-from poolkeeper.fleet.lake.filesystems import Storage, local_path, open_file, open_filesystem
+from poolkeeper.errors import Refused, wrong_file
+from poolkeeper.fleet.lake.filesystems import (
+    Storage,
+    local_path,
+    open_file,
+    open_filesystem,
+    place_of,
+)
 from poolkeeper.fleet.lake.objects import Objects
 from poolkeeper.fleet.lake.versions import NAME, SUFFIX
 from poolkeeper.fleet.storage import schemas, table_schema
@@ -94,7 +100,7 @@ def views(
     Raises `Refused` where there are no tables, and for a root that the engine takes for a pattern.
     """
     if schemas.CURRENT.name not in there:
-        raise Refused(f"{root}: holds no tables (poolkeeper fleet run makes them)")
+        raise wrong_file(place_of(root), "holds no tables (poolkeeper fleet run makes them)")
     wrong = [character for character in _OF_PATTERNS if character in root]
     if wrong and engine is not SqlDialect.TRINO:
         raise Refused(

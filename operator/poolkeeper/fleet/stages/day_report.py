@@ -17,10 +17,11 @@ from datetime import UTC, date, datetime
 from functools import partial
 from typing import TypeVar
 
-from poolkeeper.errors import PoolkeeperError, Refused
+from poolkeeper.errors import PoolkeeperError, wrong_file
 from poolkeeper.fleet.engines.engines import TaskEngine
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
+from poolkeeper.fleet.lake.filesystems import place_of
 from poolkeeper.fleet.lake.lake import Lake
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.report_tables.broker_loads import broker_loads
@@ -114,7 +115,8 @@ def day_report(engine: TaskEngine, known: Day, options: ReportInputs) -> FleetRe
     """The values of the report; raises `Refused` where there is nothing of that day."""
     lake, day = known.lake, known.day
     if not known.there:
-        raise Refused(f"{lake.root}: holds nothing of {day} (poolkeeper fleet run makes it)")
+        said = f"holds nothing of {day} (poolkeeper fleet run makes it)"
+        raise wrong_file(place_of(lake.root), said)
     names = sorted(known.there | known.declared.keys())
     sites = options.sites or waves.sites_of_budget(lake, day)
     found = each_cluster(engine, known, names, partial(_figures, sites=sites), ClusterFigures)

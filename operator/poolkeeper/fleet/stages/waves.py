@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused, Unavailable
+from poolkeeper.errors import InvalidInput, PoolkeeperError, Refused, Unavailable, wrong_file
 from poolkeeper.fleet.lake import manifests
 from poolkeeper.fleet.lake.damage import DamagedFile
 from poolkeeper.fleet.lake.entries import ClusterEntry
-from poolkeeper.fleet.lake.filesystems import Storage
+from poolkeeper.fleet.lake.filesystems import Storage, place_of
 from poolkeeper.fleet.lake.lake import Lake, input_digest
 from poolkeeper.fleet.lake.reading import Reader
 from poolkeeper.fleet.schedule.budget import (
@@ -81,7 +81,8 @@ def schedule_day(
     """
     there = lake.current(PLAN, day)
     if not there:
-        raise Refused(f"{lake.root}: holds no plans of {day} (poolkeeper fleet plan makes them)")
+        said = f"holds no plans of {day} (poolkeeper fleet plan makes them)"
+        raise wrong_file(place_of(lake.root), said)
     planned = {name: e for name, e in there.items() if e.is_ok}
     declared = manifests.read(lake)  # windows of now: a plan may be older
     digest = input_digest(

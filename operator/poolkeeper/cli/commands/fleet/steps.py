@@ -343,5 +343,6 @@ def refuse_days_to_come(day: str, named: str) -> None:
 def _clusters(lake: "Lake", day: str) -> tuple[str, ...]:
     names = tuple(sorted(lake.current("snapshot", day)))
     if not names:
-        raise wrong_file(lake.root.removeprefix("file://"), f"holds no snapshots of {day}")
+        place = snapshot_files.fleet("lake.filesystems").place_of(lake.root)
+        raise wrong_file(place, f"holds no snapshots of {day}")
     return names

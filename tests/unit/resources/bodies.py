@@ -7,6 +7,7 @@ import builders
 import manifests
 from poolkeeper.model.topology import Cluster, Controller, Topic
 from poolkeeper.resources.checks.assembly import Assembly, assemble
+from poolkeeper.resources.checks.verdicts import Verdict
 from poolkeeper.resources.kinds.custom_resource import FINALIZER, CustomResource, read_object
 
 GIB = 1024**3
@@ -96,3 +97,8 @@ def kafka(topics: Iterable[Topic] = (), brokers: Iterable[int] = range(1, 7)) ->
     return builders.cluster(
         brokers, *topics, id="kafka-id", kafka_version="2.8.2", controller=Controller(1, 1, 1)
     )
+
+
+def verdicts(found: Assembly) -> dict[str, Verdict]:
+    """The verdicts of an assembly by the text of their key."""
+    return {str(key): verdict for key, verdict in found.verdicts.items()}

@@ -13,6 +13,7 @@ from matrices import soak
 from poolkeeper.brokers.requests import BrokerClient
 from poolkeeper.brokers.sizes import BrokerLogs
 from poolkeeper.model.topology import TopicPartition
+from poolkeeper.planning.run_state.progress import stalled_copies
 from poolkeeper.sandbox import Sandbox
 from real.support import (
     MIB,
@@ -284,3 +285,28 @@ def test_a_failed_directory_is_evacuated_where_heal_allows(
     for partition in seen(sandbox, "t").topics["t"].partitions:
         assert set(partition.isr) == set(partition.replicas)
     assert_nothing_left(sandbox, "t")
+
+
+def spoil_segment(directory: str, replica: TopicPartition) -> None:
+    """Spoil some bytes in the middle of the only segment of a log, as a bad disk does."""
+    [segment] = Path(directory, f"{replica.topic}-{replica.partition}").glob("*.log")
+    with segment.open("r+b") as file:
+        file.seek(segment.stat().st_size // 2)
+        file.write(b"\xff" * 4096)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("version", ["3.9.2", "2.8.2", "2.0.1"])
+def test_a_copy_that_meets_a_damaged_segment_is_given_up(
+    fresh_kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+):
+    monkeypatch.setattr(stalled_copies, "STALLED_MS", 3000)
+    drain = Drain(fresh_kafka(version, brokers=2), "t", tmp_path / "manifests", 8)
+    spoil_segment(drain.source, drain.replica)
+    applied = run("apply", "-f", drain.folder, "--yes")
+    assert "copied nothing of t-0 to another log directory" in applied.out, applied.err
+    assert "t-0 was not moved between log directories" in " ".join(applied.err.split())
+    assert applied.code == 4
+    assert drain.logs().current[drain.replica].log_dir == drain.source
+    until(lambda: drain.logs().future == {}, "its copy is gone")
+    assert_nothing_left(drain.sandbox, "t")

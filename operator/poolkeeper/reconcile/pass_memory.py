@@ -34,6 +34,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     MoveProgress,
     MoveState,
 )
+from poolkeeper.planning.run_state.progress.stalled_copies import CopyLooks
 from poolkeeper.planning.run_state.reassignments.orphans import SeenOrphans
 from poolkeeper.planning.run_state.reassignments.requests import SeenStall
 from poolkeeper.planning.run_state.throttling.adaptive_rate import LOOKS, SizeLook
@@ -77,7 +78,7 @@ class CopyMemory:
     `sizes`: what brokers said at `asked_ms`; 0 if they are to be asked again. `progress`: how far
     each move is. `pending`: whether some had not begun when they were looked at last. `asks`: what
     came of the requests of a move, by its position. `silent_since_ms`: since when a live broker
-    does not say how far its copies are.
+    does not say how far its copies are. `looks`: since when copies do not grow.
     """
 
     asked_ms: int = 0
@@ -86,6 +87,7 @@ class CopyMemory:
     pending: bool = True
     asks: dict[int, Asks] = field(default_factory=dict)
     silent_since_ms: int | None = None
+    looks: CopyLooks = field(default_factory=dict)
 
 
 @frozen

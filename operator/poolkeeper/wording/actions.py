@@ -89,6 +89,10 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     _A.LOG_DIR_MOVES_CANCELLED: lambda action: (
         f"asked broker {action.broker} to cancel {between_log_dirs(action.count)}"
     ),
+    _A.LOG_DIR_MOVES_STALLED: lambda action: (
+        f"broker {action.broker} copied nothing of {few_of(action.partitions)} to another log"
+        " directory for long: it was asked to cancel that; its log tells why"
+    ),
     _A.PLAN_APPROVED: lambda action: f"{action.hash} is carried out: {action.by}",
     _A.TOPICS_ADOPTED: lambda action: (
         f"namespace {action.namespace} took over {counted(action.count, 'topic')}, approved as"
@@ -116,8 +120,8 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
     ),
     _A.LOG_DIR_MOVES_GIVEN_UP: lambda action: (
         f"left alone: {few_of(action.partitions)} {were(action.partitions)} not moved between log"
-        " directories: brokers refused it, or somebody took it back, each time that it was asked"
-        " for; the broker's log tells"
+        " directories: brokers refused it, somebody took it back, or nothing was copied, each time"
+        " that it was asked for; the broker's log tells"
     ),
     _A.ORDER_REQUESTED: lambda action: (
         f"requested the former order of replicas of {counted(action.count, 'partition')}"

@@ -74,4 +74,9 @@ LOG_DIRS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f" {few_of(wait.partitions)} to another log directory, and somebody takes that back each"
         " time: find out who, or take the move out of what is declared"
     ),
+    _R.LOG_DIR_MOVE_STALLED: lambda wait: (
+        f"broker {join(wait.brokers)} was asked {wait.count} times to move"
+        f" {few_of(wait.partitions)} to another log directory, and copied nothing any more: its log"
+        " tells why"
+    ),
 }

@@ -296,6 +296,8 @@ class WaitReason(StrEnum):
     """A broker refuses to move a replica; `detail` is its error."""
     LOG_DIR_MOVE_UNDONE = "LogDirMoveUndone"
     """`brokers` took `count` requests to move `partitions`: each time somebody took them back."""
+    LOG_DIR_MOVE_STALLED = "LogDirMoveStalled"
+    """`brokers` took `count` requests to move `partitions`: the last copy stood still."""
     BROKERS_NOT_ASKED = "BrokersNotAsked"
     """The brokers' protocol is needed and no address of it is declared."""
     BROKERS_UNREACHABLE = "BrokersUnreachable"

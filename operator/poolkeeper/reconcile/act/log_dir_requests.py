@@ -4,7 +4,8 @@ A request cannot be fenced as a write to ZooKeeper can: the journal is confirmed
 repeating a request changes nothing. What came of it is read from the brokers in the next pass.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.execution.actions import Action, ActionKind
@@ -25,23 +26,33 @@ def carry_out(context: PassContext, at: RunSituation, decision: MoveLogDirs) -> 
     result = Result(waits=decision.waits)
     if decision.check:
         result += keep_throttles.compare(context, at, (), keep=decision.keep)
-    asked = (*decision.begun, *decision.cancelled)
+    asked = (*decision.begun, *decision.cancelled, *decision.stalled)
     if asked:
         context.memory.copies.asked_ms = 0
-    back = frozenset(decision.cancelled)
-    kind = ActionKind.LOG_DIR_MOVES_CANCELLED if back else ActionKind.MOVE_LOG_DIRS
+    back = frozenset((*decision.cancelled, *decision.stalled))
+    kind = _kind_of(decision)
     steps = copies_of(at.plan)
     for broker in sorted({steps[n].broker for n in asked}):
         ours = [n for n in asked if steps[n].broker == broker]
         targets = {steps[n].name: steps[n].source if n in back else steps[n].target for n in ours}
         done, answers = _ask(context, broker, targets, kind)
         result += done
-        if not back:
+        if decision.stalled:
+            _note_stalled(context, [n for n in ours if answers])
+        elif not back:
             _note_asks(context, {n: answers[steps[n].name] for n in ours if answers})
     if decision.begun and any(action.kind is kind for action in result.did):
         context.memory.copies.pending = True
         return progress_outcome(context, at.run, at.plan, *result.did)
     return outcome_of(context, at.run, at.plan, result)
+
+
+def _kind_of(decision: MoveLogDirs) -> ActionKind:
+    if decision.stalled:
+        return ActionKind.LOG_DIR_MOVES_STALLED
+    if decision.cancelled:
+        return ActionKind.LOG_DIR_MOVES_CANCELLED
+    return ActionKind.MOVE_LOG_DIRS
 
 
 def _ask(
@@ -68,6 +79,14 @@ def _note_asks(context: PassContext, errors: Mapping[int, str]) -> None:
     asks = context.memory.copies.asks
     for n, error in errors.items():
         asks[n] = Asks(asks.get(n, Asks()).count + 1, error)
+
+
+def _note_stalled(context: PassContext, stalled: Iterable[int]) -> None:
+    """Note why these are asked for again, and that time has to pass before they are stalled."""
+    copies = context.memory.copies
+    copies.looks = {}
+    for n in stalled:
+        copies.asks[n] = replace(copies.asks.get(n, Asks()), stalled=True)
 
 
 def note_given_up(context: PassContext, plan: Plan) -> tuple[Action, ...]:

@@ -234,13 +234,14 @@ class MoveLogDirs:
     """Have replicas moved between log directories, and leave those in flight that are.
 
     `begun`: the moves of the plan that begin. `cancelled`: those that go back to the directory that
-    they are in. Both are positions among its moves between log directories. `check`: whether
-    throttles are compared with the run's first, and set again if `keep`.
-    `throttle`: how the rate changes before.
+    they are in; `stalled`: those that do so as nothing of them is copied any more. All are
+    positions among its moves between log directories. `check`: whether throttles are compared with
+    the run's first, and set again if `keep`. `throttle`: how the rate changes before.
     """
 
     begun: tuple[int, ...] = ()
     cancelled: tuple[int, ...] = ()
+    stalled: tuple[int, ...] = ()
     waits: tuple[Wait, ...] = ()
     check: bool = False
     keep: bool = True

@@ -9,6 +9,7 @@ and two executors that send the same request do no harm.
 
 A copy is cancelled by asking for the directory that the replica is in: the broker drops the future
 log. That is done for a rollback. If the run ends for another reason, copies in flight arrive first.
+Those of which nothing is copied any more are cancelled, whatever the run does (`stalled_copies`).
 
 Nothing is waited for that cannot come. A move whose directory failed or whose replica is gone is
 left alone; the next plan decides anew. So is one that its broker refuses, or that somebody takes
@@ -24,7 +25,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir
 from poolkeeper.model.specs import Execution, Mode
 from poolkeeper.planning.run_state.gates import gates
-from poolkeeper.planning.run_state.progress import held_copies, staying_moves
+from poolkeeper.planning.run_state.progress import held_copies, stalled_copies, staying_moves
 from poolkeeper.planning.run_state.progress.log_dir_copies import (
     CopyLimits,
     CopyProgress,
@@ -65,6 +66,8 @@ def decide(at: RunSituation) -> Decision | NeededInput:
     if back and flying and at.asks_brokers:
         waits = (Wait(WaitReason.LOG_DIR_MOVES_RETURNING, count=len(flying)),)
         return MoveLogDirs(cancelled=flying, waits=waits)
+    if at.asks_brokers and (stalled := _stalled(at)):
+        return MoveLogDirs(stalled=stalled)
     if ending is not None:
         if _is_settled(at):
             return EnterPhase(Phase.RESTORING, ending)
@@ -147,6 +150,10 @@ def _holds(at: RunSituation) -> tuple[Wait, ...]:
 
 def _asked_to_roll_back(at: RunSituation) -> bool:
     return at.view.stop is not None and at.view.stop.at_once
+
+
+def _stalled(at: RunSituation) -> tuple[int, ...]:
+    return stalled_copies.stalled_copies(at.copies.looks, _steps(at), at.run.rates)
 
 
 def _is_settled(at: RunSituation) -> bool:

@@ -46,6 +46,7 @@ from poolkeeper.planning.run_state.progress.move_progress import (
     MoveProgress,
     classify,
 )
+from poolkeeper.planning.run_state.progress.stalled_copies import after_look
 from poolkeeper.planning.run_state.returns import (
     AWAITED,
     ReturnState,
@@ -250,6 +251,7 @@ def look_at_copies(context: PassContext, plan: Plan, cluster: Cluster) -> Cluste
     cluster = with_sizes(cluster, known.sizes)
     copies = classify_copies(steps, cluster, known.sizes.future_bytes)
     context.memory.note_copies(copies)
+    known.looks = after_look(known.looks, steps, copies, known.sizes.future_bytes, known.asked_ms)
     states = {each.state for each in copies}
     known.pending = CopyState.PENDING in states
     if CopyState.UNKNOWN not in states:

@@ -19,6 +19,7 @@ from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.specs import Execution, Mode, Throttle, ThrottleMode
 from poolkeeper.model.topology import TopicPartition
 from poolkeeper.planning.run_state.progress.held_copies import ASKS_MAX, Asks
+from poolkeeper.planning.run_state.progress.stalled_copies import STALLED_MS, CopyLook
 from poolkeeper.planning.run_state.throttling.adaptive_rate import RateSignals
 from poolkeeper.planning.run_state.throttling.throttles import FROZEN_BYTES_PER_S
 from poolkeeper.reconcile.decide import log_dir_moves
@@ -78,6 +79,8 @@ UNLIMITED_0 = Action(ActionKind.MOVES_UNLIMITED, broker=1, partitions=(TopicPart
 CHECKED = ThrottleConflicts()
 STOPPING = replace(RUN, ending=Ending.STOPPED)
 ROLLING_BACK = replace(RUN, ending=Ending.ROLLED_BACK)
+T0 = TopicPartition("t", 0)
+LASTING = CopyMemory(looks={1: CopyLook({T0: 5}, NOW_MS - STALLED_MS, NOW_MS)})
 CANCELLING = Wait(WaitReason.LOG_DIR_MOVES_RETURNING, count=1)
 OTHER_LOOK = {"ending_read": True}
 
@@ -142,6 +145,19 @@ OTHER_LOOK = {"ending_read": True}
             situation(F, spec=rolling_back()),
             MoveLogDirs(cancelled=(0,), waits=(CANCELLING,)),
             id="mode-roll-back",
+        ),
+        pytest.param(
+            situation(F, P, memory=LASTING), MoveLogDirs(stalled=(0,)), id="nothing-is-copied"
+        ),
+        pytest.param(
+            situation(F, P, run=STOPPING, memory=LASTING),
+            MoveLogDirs(stalled=(0,)),
+            id="nothing-is-copied-and-the-run-is-to-end",
+        ),
+        pytest.param(
+            situation(F, run=ROLLING_BACK, memory=LASTING),
+            MoveLogDirs(cancelled=(0,), waits=(CANCELLING,)),
+            id="nothing-is-copied-and-all-is-taken-back",
         ),
         pytest.param(
             situation(P, rates=(5,), **OTHER_LOOK),

@@ -1,9 +1,10 @@
 """Moves between log directories that come to nothing, and are left alone for a while.
 
-A broker may refuse a move each time that it is asked, and somebody may take it back each time with
-a tool of theirs. A run asks for a move `ASKS_MAX` times, and gives it up. The next plan has it
-again, and a run would begin for it at once. So it is held: for ten minutes after the first run, and
-for twice as long after each later one. Runs for other moves leave it alone, too.
+A broker may refuse a move each time that it is asked, somebody may take it back each time with a
+tool of theirs, and a copy may stall each time (`stalled_copies`). A run asks for a move `ASKS_MAX`
+times, and gives it up. The next plan has it again, and a run would begin for it at once. So it is
+held: for ten minutes after the first run, and for twice as long after each later one. Runs for
+other moves leave it alone, too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,10 +41,14 @@ class CopyHold:
 
 @frozen
 class Asks:
-    """How often a broker was asked for a move of this run, and its last error if it refused."""
+    """How often a broker was asked for a move of this run, and its last error if it refused.
+
+    `stalled`: whether it was cancelled since, as nothing of it was copied any more.
+    """
 
     count: int = 0
     error: str = ""
+    stalled: bool = False
 
 
 Holds = Mapping[CopyKey, CopyHold]
@@ -92,6 +97,8 @@ def _wait_of(step: MoveLogDir, asks: Asks) -> Wait:
         refused = WaitReason.LOG_DIR_MOVE_REFUSED
         return Wait(refused, partitions=names, brokers=brokers, detail=asks.error)
     undone = WaitReason.LOG_DIR_MOVE_UNDONE
+    if asks.stalled:
+        undone = WaitReason.LOG_DIR_MOVE_STALLED
     return Wait(undone, partitions=names, brokers=brokers, count=asks.count)
 
 

@@ -17,12 +17,16 @@ from poolkeeper.sandbox.simulation.codecs import Tp
 
 @dataclass(slots=True)
 class Log:
-    """One replica's log: its directory (an index) and bytes; `future` while it moves to another."""
+    """One replica's log: its directory (an index) and bytes; `future` while it moves to another.
+
+    `stalled`: whether the broker has ceased to copy it.
+    """
 
     directory: int
     bytes: float = 0.0
     future: int | None = None
     future_bytes: float = 0.0
+    stalled: bool = False
     topic_id: str | None = None
 
 
@@ -122,7 +126,7 @@ class Disk:
     def cancel_move(self, tp: Tp) -> None:
         """Drop the copy of a replica in another directory."""
         self.hold_copy(self.logs[tp], 0.0)
-        self.logs[tp].future = None
+        self.logs[tp].future, self.logs[tp].stalled = None, False
         self.moving.discard(tp)
 
     def begin_move(self, tp: Tp, directory: int) -> None:

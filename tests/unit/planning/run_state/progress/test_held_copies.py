@@ -32,6 +32,7 @@ REFUSED = Wait(
     brokers=(1,),
     detail="no",
 )
+STALLED = replace(UNDONE, reason=WaitReason.LOG_DIR_MOVE_STALLED)
 NOW_MS = 1000
 
 
@@ -55,6 +56,7 @@ def test_what_is_given_up(state, asks, expected):
     [
         pytest.param(Asks(ASKS_MAX), UNDONE, id="taken-back"),
         pytest.param(Asks(ASKS_MAX, "no"), REFUSED, id="refused"),
+        pytest.param(Asks(ASKS_MAX, stalled=True), STALLED, id="stalled"),
     ],
 )
 def test_a_move_is_held_with_the_reason_and_no_other(asks, wait):

@@ -33,11 +33,11 @@ from poolkeeper.fleet.lake.lake import Lake
 step, moment = sys.argv[1:3]
 publish = Lake.publish
 
-def killed(lake, run, entries):
+def killed(lake, run, *more):
     if run.step != step:
-        return publish(lake, run, entries)
+        return publish(lake, run, *more)
     if moment == "after":
-        publish(lake, run, entries)
+        publish(lake, run, *more)
     os.kill(os.getpid(), signal.SIGKILL)
 
 Lake.publish = killed

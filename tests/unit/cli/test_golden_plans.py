@@ -7,9 +7,6 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
-
-from poolkeeper.cli.commands.plans.plan import plan
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "plans"
 WORDS = {
@@ -27,30 +24,26 @@ def test_every_case_with_words_is_there() -> None:
 
 @pytest.mark.parametrize("output", ["text", "json"])
 @pytest.mark.parametrize("case", CASES)
-def test_plans_are_as_reviewed(case: str, output: str, update_golden: bool) -> None:
+def test_plans_are_as_reviewed(case: str, output: str, update_golden: bool, run) -> None:
     folder = GOLDEN / case
     words = ["-f", str(folder / "manifests.yaml"), "--snapshot", str(folder / "snapshot.json")]
-    ran = CliRunner().invoke(
-        plan, [*words, *WORDS.get(case, []), "--output", output], standalone_mode=False
-    )
-    assert ran.exception is None, ran.exception
-    assert ran.return_value == CODES.get(case, 2)
+    code, out, _ = run("plan", *words, *WORDS.get(case, []), "--output", output)
+    assert code == CODES.get(case, 2)
     golden = folder / ("plan.txt" if output == "text" else "plan.json")
     if update_golden:
-        golden.write_text(ran.stdout, encoding="utf-8")
-    assert ran.stdout == golden.read_text(encoding="utf-8")
+        golden.write_text(out, encoding="utf-8")
+    assert out == golden.read_text(encoding="utf-8")
 
 
-def test_approvals_that_fit_nothing_or_come_too_early_are_told(tmp_path: Path) -> None:
+def test_approvals_that_fit_nothing_or_come_too_early_are_told(tmp_path: Path, run) -> None:
     folder = GOLDEN / "drain"
     parts = json.loads((folder / "plan.json").read_text())["parts"]
     known, unknown = parts[1]["hash"], f"sha256:{'1' * 64}"
     text = (folder / "manifests.yaml").read_text()
     approval = f'  approval: {{plans: ["{known}", "{unknown}"]}}\n'
     (tmp_path / "all.yaml").write_text(text.replace("\nspec:\n", f"\nspec:\n{approval}", 1))
-    words = ["-f", str(tmp_path), "--snapshot", str(folder / "snapshot.json")]
-    ran = CliRunner().invoke(plan, words, standalone_mode=False)
-    assert ran.return_value == 2
-    assert "part balance is approved and comes after drain: approve that, too" in ran.stderr
-    assert f"the approval of {unknown} fits no plan that waits" in ran.stderr
-    assert f"the approval of {known}" not in ran.stderr
+    code, _, err = run("plan", "-f", tmp_path, "--snapshot", folder / "snapshot.json")
+    assert code == 2
+    assert "part balance is approved and comes after drain: approve that, too" in err
+    assert f"the approval of {unknown} fits no plan that waits" in err
+    assert f"the approval of {known}" not in err

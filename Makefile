@@ -90,7 +90,7 @@ test: ahead .venv/.fleet
 	  wait $$lint || { cat $(LINT_LOG) >&2; exit 1; }; exit $$tests
 
 unit: .venv/.fleet
-	@$(BIN)/python -m pytest -q -n 3 -m 'not slow and not soak' tests/unit
+	@$(BIN)/python -m pytest -q -n 2 -m 'not slow and not soak' tests/unit
 
 soak: ahead .venv/.fleet
 	@$(BIN)/python -m pytest -q -m soak

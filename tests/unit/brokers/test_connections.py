@@ -123,6 +123,7 @@ def hanging_up():
     thread.join(5)
 
 
+@pytest.mark.slow
 def test_each_server_s_own_reason_is_told_and_no_other_remark(monkeypatch):
     turns = itertools.count()
     monkeypatch.setattr(manager.random, "choice", lambda those: those[next(turns) % len(those)])

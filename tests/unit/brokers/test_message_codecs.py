@@ -37,6 +37,7 @@ def read() -> Any:
     return MetadataResponse[VERSION].decode(memoryview(NO_BROKERS))
 
 
+@pytest.mark.slow
 def test_a_message_that_two_threads_meet_at_once_can_be_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -67,6 +67,7 @@ def port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("protocol", "listens", "errors", "refused"),
     [
@@ -92,6 +93,7 @@ def test_whether_another_connection_may_reach_more(
     assert brokers.is_refused is refused
 
 
+@pytest.mark.slow
 def test_who_refuses_does_so_until_it_answers(port: int) -> None:
     admin = Admin("SSL", port, b2=UNTRUSTED)
     brokers = BrokerClient(admin)
@@ -103,6 +105,7 @@ def test_who_refuses_does_so_until_it_answers(port: int) -> None:
     assert not brokers.is_refused
 
 
+@pytest.mark.slow
 def test_a_broker_that_does_not_answer_keeps_nothing_of_those_who_asked() -> None:
     def caller() -> weakref.ref[Held]:
         held, admin = Held(), Admin("PLAINTEXT", b1=UNTRUSTED, b2=LATE)

@@ -97,6 +97,7 @@ def test_a_cluster_whose_secret_cannot_be_read(objects, errors, words):
     assert words in cluster.wrong
 
 
+@pytest.mark.slow
 def test_a_zookeeper_that_nobody_answers_for_is_named(monkeypatch):
     monkeypatch.setattr(release_check, "DEADLINE_S", 0.5)
     spec = {"zookeeper": {"connect": "127.0.0.1:1/kafka"}}

@@ -80,6 +80,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> SlowCompiler:
     return slow
 
 
+@pytest.mark.slow
 def test_what_is_done_of_warnings_is_as_before_whichever_thread_ends_first(
     compiler: SlowCompiler,
 ) -> None:

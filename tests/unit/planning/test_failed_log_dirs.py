@@ -137,6 +137,7 @@ def test_a_broker_with_a_failed_directory_is_given_no_replicas_but_leads_on():
     assert [move.target[0] for move in plan.moves] == [1, 1, 2]
 
 
+@pytest.mark.slow
 @examples(60)
 @given(st.data())
 def test_a_plan_after_a_plan_is_empty_and_nothing_goes_to_the_broker(data):

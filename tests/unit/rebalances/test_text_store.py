@@ -108,6 +108,7 @@ def test_without_a_store_all_is_in_config_maps(maps):
     plain.check("j-answer")
 
 
+@pytest.mark.slow
 def test_writing_again_completes_what_was_written_in_part(store, maps):
     written(store, LONG)
     del maps.found[f"{HOME}/j-answer-0"]

@@ -165,6 +165,7 @@ def test_a_client_that_does_not_read_is_dropped(server: ProbeServer, clock: Cloc
         until(lambda: not server.connections, "the one that does not read is dropped")
 
 
+@pytest.mark.slow
 def test_of_too_many_clients_the_oldest_gives_way(server: ProbeServer) -> None:
     many = [
         socket.create_connection(server.address, timeout=10)

@@ -115,6 +115,7 @@ def test_between_two_looks_is_the_pace(watching: Made, looks: Looks) -> None:
     assert min(waited) >= 0.05
 
 
+@pytest.mark.slow
 def test_a_long_look_is_followed_by_a_rest(watching: Made, looks: Looks, clock: Clock) -> None:
     made = watching(every_s=0)
     looks.go_on.clear()

@@ -286,6 +286,7 @@ def test_workers_start_when_they_are_needed_or_at_once() -> None:
     assert started == [0, 0, 1, 1, 2]
 
 
+@pytest.mark.slow
 def test_many_threads_share_few_workers() -> None:
     with (
         WorkerPool(2, threshold_partitions=1_000, program=ANSWERING) as pool,

@@ -65,6 +65,7 @@ def test_a_request_stays_until_its_answer_can_be_read(
     assert server.patches == 1
 
 
+@pytest.mark.slow
 def test_a_status_that_never_comes_is_not_waited_for_without_an_end(server: Server) -> None:
     requests = AnsweredRequests(server, told_s=0.3)
     requests.put(MAIN, ANSWER)
@@ -72,6 +73,7 @@ def test_a_status_that_never_comes_is_not_waited_for_without_an_end(server: Serv
     requests.close()
 
 
+@pytest.mark.slow
 def test_what_could_not_be_taken_off_is_tried_again_and_not_once_more_after_that(
     server: Server, requests: AnsweredRequests
 ) -> None:

@@ -76,6 +76,7 @@ def test_a_plan_that_comes_back_while_another_is_written_is_kept_after_that(
     until(lambda: documents.written == ["a", "b", "a"], "the first is kept again")
 
 
+@pytest.mark.slow
 def test_a_plan_that_could_not_be_written_is_put_again_and_one_that_was_is_not(
     keeper: PlanKeeper, documents: Documents
 ) -> None:

@@ -33,6 +33,7 @@ from unit.resources.stages import at_rest, running
 DENIED = 'admission webhook "x" denied the request: no'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("denial", [Forbidden(DENIED), Refused(DENIED)])
 def test_who_lacks_a_finalizer_that_may_not_be_added_is_not_called_ready(
     denial: PoolkeeperError,

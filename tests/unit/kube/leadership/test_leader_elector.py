@@ -204,6 +204,7 @@ CLOCKS = st.fixed_dictionaries(
 INSTANCES = st.lists(st.tuples(st.lists(FAULTS, max_size=25), CLOCKS), min_size=2, max_size=3)
 
 
+@pytest.mark.slow
 @examples(20)
 @given(INSTANCES)
 def test_two_never_believe_to_hold_it_and_in_the_end_one_does(instances):

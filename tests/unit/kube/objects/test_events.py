@@ -131,6 +131,7 @@ def test_what_comes_while_the_server_is_away_is_told_later_in_order(recording):
     assert [body["reason"] for _, body in objects.created] == ["Moving", "InPlace"]
 
 
+@pytest.mark.slow
 def test_a_namespace_that_fails_keeps_no_other_waiting(recording):
     """As where an admission webhook of it is away."""
     elsewhere = Reference("Topic", "other", "orders", "u3")
@@ -182,6 +183,7 @@ def test_a_namespace_that_hangs_leaves_a_thread_to_others(recording):
     assert objects.hanging == ["Moving", "InPlace"]
 
 
+@pytest.mark.slow
 def test_namespaces_that_fail_have_one_thread(recording):
     class Failing(Objects):
         at_once, most = 0, 0

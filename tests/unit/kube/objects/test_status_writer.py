@@ -119,6 +119,7 @@ def test_the_latest_wins_while_a_write_is_on_its_way(writing):
     assert writer.writes <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure", [Unavailable("away"), Forbidden("RBAC"), Stale("conflict")])
 def test_what_fails_is_tried_again(writing, failure):
     objects = Objects(*[failure] * MANY)
@@ -282,6 +283,7 @@ class SlowMemory(OrderedDict):
             self.between()
 
 
+@pytest.mark.slow
 def test_an_object_that_is_gone_while_its_status_is_remembered_ends_no_thread(writing):
     objects = Objects()
     writer = writing(objects, workers=1)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from builders import cluster, desired, partition, pool_spec, topic, topic_spec
 from poolkeeper.model.plans import CreateTopic
 from poolkeeper.model.specs import Capacity
@@ -25,6 +27,7 @@ def test_a_topic_that_crowds_its_pool_leaves_the_others_what_they_need() -> None
     assert (created, crowded) == (["z-small"], ["a-large"])
 
 
+@pytest.mark.slow
 def test_many_new_topics_in_a_full_pool_take_few_layouts() -> None:
     """Brokers 1 and 2 have room for 120 more, of which 80 come from broker 3, which is drained."""
     held = [partition(number, broker) for number, broker in enumerate((1, 2, 3, 3) * 40)]

@@ -114,6 +114,7 @@ def test_the_hash_is_of_the_namespace_and_the_very_topics() -> None:
     assert hash_of(of(changed)) == hash_of(wanted("a"))
 
 
+@pytest.mark.slow
 def test_a_plan_tells_of_each_request_once() -> None:
     names = [f"t{n:04}" for n in range(3000)]
     seen = builders.cluster((1, 2), *(topic(name, (1,), topic_id=name) for name in names))

@@ -86,6 +86,7 @@ def test_a_loser_changes_nothing_and_its_rival_is_served() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_each_of_thousands_that_name_one_topic_is_told_of_a_few_others() -> None:
     mine = [replace(OTHERS, name=f"t{number:04d}") for number in range(3000)]
     plan = make_plan(desired(OURS, *mine), ON_FAST, recorded(orders="shop/orders"))

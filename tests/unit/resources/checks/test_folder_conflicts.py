@@ -67,6 +67,7 @@ def test_a_claim_is_told_of_the_first_that_it_overlaps(
     ]
 
 
+@pytest.mark.slow
 def test_thousands_of_claims_are_not_compared_with_each_other() -> None:
     count = 0
 

@@ -155,6 +155,7 @@ NO_DESCRIPTOR = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 NO_THREAD = RuntimeError("can't start new thread")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("where", "name", "lack"),
     [

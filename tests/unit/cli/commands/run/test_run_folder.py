@@ -213,6 +213,7 @@ def test_a_folder_without_a_cluster_is_refused_at_the_start(tmp_path: Path, what
         followed(folder).read()
 
 
+@pytest.mark.slow
 def test_all_clusters_together_have_one_time_to_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

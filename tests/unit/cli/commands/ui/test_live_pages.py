@@ -80,6 +80,7 @@ def refused_by_all(folder: Path) -> None:
             look()
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_away_is_unavailable_to_every_look(tmp_path: Path) -> None:
     with socket.socket() as bound:  # nobody listens there
         bound.bind(("127.0.0.1", 0))

@@ -89,6 +89,7 @@ test: ahead .venv/.fleet
 	  tests=0; $(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile=test || tests=$$?; \
 	  wait $$lint || { cat $(LINT_LOG) >&2; exit 1; }; exit $$tests
 
+# A third worker would collect all tests once more, and two processors have no time for it.
 unit: .venv/.fleet
 	@$(BIN)/python -m pytest -q -n 2 -m 'not slow and not soak' tests/unit
 

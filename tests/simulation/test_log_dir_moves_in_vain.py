@@ -52,10 +52,12 @@ def _undo_always(case: Case) -> None:
 
 
 def _stall_all(case: Case) -> None:
-    case.cluster.simulation.transfers.settle()
-    for tp in [*case.disk.moving]:
+    transfers = case.cluster.simulation.transfers
+    transfers.settle()
+    for tp in case.disk.copied():
         if case.disk.logs[tp].future_bytes > MB / 2:
-            case.cluster.simulation.stall_log_dir_move(1, tp.topic, tp.partition)
+            case.disk.stall_move(tp)
+    transfers.changed()
 
 
 def _stall_always(case: Case) -> None:

@@ -90,8 +90,8 @@ _ACTIONS: Mapping[ActionKind, Callable[[Action], str]] = {
         f"asked broker {action.broker} to cancel {between_log_dirs(action.count)}"
     ),
     _A.LOG_DIR_MOVES_STALLED: lambda action: (
-        f"broker {action.broker} copied nothing of {few_of(action.partitions)} to another log"
-        " directory for long: it was asked to cancel that; its log tells why"
+        f"broker {action.broker} has ceased to copy {few_of(action.partitions)} to another log"
+        " directory: it was asked to cancel that, and its log tells why"
     ),
     _A.PLAN_APPROVED: lambda action: f"{action.hash} is carried out: {action.by}",
     _A.TOPICS_ADOPTED: lambda action: (

@@ -132,10 +132,11 @@ class Lake:
         self,
         run: StepRun,
         made: Iterable[ClusterEntry],
-        succeed: Succeed = lambda before, made: made,
+        succeed: Succeed | None = None,
     ) -> dict[str, ClusterEntry]:
         """Make these rows what counts of the run's step and day, at once; returns what counts.
 
+        `succeed`: what counts of a cluster that was there; what was made, if it is not given.
         Those of other clusters stay as they are by then, whoever has made them. See `versions` for
         several runs at once. Raises `Unavailable` where files of the run are gone: it stood still
         for so long that another one has swept it, and what counts is better.
@@ -154,7 +155,8 @@ class Lake:
                 self._mark(replace(run, id=each))
 
         def changed(before: Mapping[str, ClusterEntry]) -> dict[str, ClusterEntry]:
-            known = {name: succeed(before[name], own[name]) for name in own if name in before}
+            both = own.keys() & before.keys()
+            known = {name: succeed(before[name], own[name]) for name in both} if succeed else {}
             return {**before, **own, **known}
 
         after = self._change(run.step, run.day, changed, prepare)

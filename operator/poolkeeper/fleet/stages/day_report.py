@@ -73,7 +73,6 @@ from poolkeeper.report.values import (
 from poolkeeper.text import moment
 
 T = TypeVar("T")
-HORIZON_DAYS = forecast.HORIZON_DAYS
 
 
 @frozen

@@ -132,17 +132,13 @@ def make_and_publish(
         run = step.lake.begin(step.name, step.day, TABLES_OF[step.name])
         outcomes = make(run, todo)
         made = entries_of_run(step, run, outcomes)
-        succeed = partial(_outlasting, step) if outlast else _replacing
+        succeed = partial(_outlasting, step) if outlast else None
         counting = step.lake.publish(run, made.values(), succeed)
         made = {name: _told(entry, counting.get(name)) for name, entry in made.items()}
         distrust(step.lake, (path for outcome in outcomes for path in outcome.damaged))
     entries = {name: (made.get(name) or kept[name], name in made) for name in step.inputs}
     lines = [_line(entry, new) for _, (entry, new) in sorted(entries.items())]
     return FleetOutcome(step.name, step.day, tuple(lines))
-
-
-def _replacing(before: ClusterEntry, made: ClusterEntry) -> ClusterEntry:
-    return made
 
 
 def _outlasting(step: Step, before: ClusterEntry, made: ClusterEntry) -> ClusterEntry:

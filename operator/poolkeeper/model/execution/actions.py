@@ -31,7 +31,7 @@ class ActionKind(StrEnum):
     LOG_DIR_MOVES_CANCELLED = "LogDirMovesCancelled"
     """`broker` was asked to leave replicas of `partitions` in the directory that they are in."""
     LOG_DIR_MOVES_STALLED = "LogDirMovesStalled"
-    """The same, as it copied nothing of them for long."""
+    """The same, as it has ceased to copy them."""
 
     PLAN_APPROVED = "PlanApproved"
     """The plan `hash`, or parts of one, is carried out; `by` says who approved it."""

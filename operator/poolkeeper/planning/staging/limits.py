@@ -87,15 +87,14 @@ class ServerLimits:
 
     def bounds(self, now_ms: int) -> Bounds:
         """Return the bounds of a stage."""
-        if now_ms - self.learned_ms > FORGET_MS:
-            return DEFAULT_BOUNDS
-        most = min(self.transaction_bytes, DEFAULT_BOUNDS.transaction_bytes)
+        known = self.as_of(now_ms)
+        most = min(known.transaction_bytes, DEFAULT_BOUNDS.transaction_bytes)
         return replace(
             DEFAULT_BOUNDS,
             request_bytes=most * DEFAULT_BOUNDS.request_bytes // DEFAULT_BOUNDS.transaction_bytes,
             transaction_bytes=most,
             record_bytes=most,
-            topic_node_bytes=min(self.topic_node_bytes, DEFAULT_BOUNDS.topic_node_bytes),
+            topic_node_bytes=min(known.topic_node_bytes, DEFAULT_BOUNDS.topic_node_bytes),
         )
 
 

@@ -37,10 +37,12 @@ def carry_out(context: PassContext, at: RunSituation, decision: MoveLogDirs) -> 
         targets = {steps[n].name: steps[n].source if n in back else steps[n].target for n in ours}
         done, answers = _ask(context, broker, targets, kind)
         result += done
+        if not answers:
+            continue
         if decision.stalled:
-            _note_stalled(context, [n for n in ours if answers])
+            _note_stalled(context, broker, ours)
         elif not back:
-            _note_asks(context, {n: answers[steps[n].name] for n in ours if answers})
+            _note_asks(context, {n: answers[steps[n].name] for n in ours})
     if decision.begun and any(action.kind is kind for action in result.did):
         context.memory.copies.pending = True
         return progress_outcome(context, at.run, at.plan, *result.did)
@@ -81,10 +83,10 @@ def _note_asks(context: PassContext, errors: Mapping[int, str]) -> None:
         asks[n] = Asks(asks.get(n, Asks()).count + 1, error)
 
 
-def _note_stalled(context: PassContext, stalled: Iterable[int]) -> None:
-    """Note why these are asked for again, and that time has to pass before they are stalled."""
+def _note_stalled(context: PassContext, broker: int, stalled: Iterable[int]) -> None:
+    """Note why these are asked for again, and that the broker has as much time for them again."""
     copies = context.memory.copies
-    copies.looks = {}
+    copies.looks = {id_: look for id_, look in copies.looks.items() if id_ != broker}
     for n in stalled:
         copies.asks[n] = replace(copies.asks.get(n, Asks()), stalled=True)
 

@@ -19,9 +19,10 @@ from poolkeeper.planning.run_state.progress.move_progress import (
 )
 from poolkeeper.planning.run_state.progress.staying_moves import StayingMoves
 from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited, unlimited_copies
+from poolkeeper.planning.staging import large_nodes
 from poolkeeper.planning.staging.limits import DEFAULT_BOUNDS, Bounds
 from poolkeeper.reconcile.authority import Authority
-from poolkeeper.reconcile.decide import held_moves, large_nodes, unloadable_configs
+from poolkeeper.reconcile.decide import held_moves, unloadable_configs
 from poolkeeper.reconcile.decide.decisions import WAITS_MAX, BeginRun, DoNothing
 
 _TRIED_FIRST = 64

@@ -21,7 +21,8 @@ from poolkeeper.planning.run_state.progress.move_progress import (
 )
 from poolkeeper.planning.run_state.throttling import throttles
 from poolkeeper.planning.run_state.throttling.unlimited_moves import unlimited
-from poolkeeper.reconcile.decide import large_nodes, unloadable_configs
+from poolkeeper.planning.staging import large_nodes
+from poolkeeper.reconcile.decide import unloadable_configs
 from poolkeeper.reconcile.decide.cancelling import cancel_candidates
 from poolkeeper.reconcile.decide.decisions import WAITS_MAX, RunSituation
 

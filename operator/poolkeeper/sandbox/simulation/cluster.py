@@ -202,9 +202,7 @@ class Simulation:
             if leader.alive:
                 for tp in leader.behind:
                     found |= self._fetches(leader, tp)
-                for tp in sorted(leader.disk.moving):
-                    if leader.disk.logs[tp].stalled:
-                        continue
+                for tp in leader.disk.copied():
                     move = self._directory_move(leader, leader.disk.logs[tp])
                     found["directory", leader.id, tp] = move
         return found
@@ -244,12 +242,6 @@ class Simulation:
             broker.disk.begin_move(tp, index)
         self.transfers.changed()
         return ""
-
-    def stall_log_dir_move(self, id_: int, topic: str, partition: int) -> None:
-        """Let a broker cease to copy a replica to another directory, until it is cancelled."""
-        self.transfers.settle()
-        self.brokers[id_].disk.logs[Tp(topic, partition)].stalled = True
-        self.transfers.changed()
 
     def fail_log_dir(self, id_: int, index: int) -> None:
         """Let a log directory of a broker fail; the broker lives on if it can without it."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.commands.fleet import answer, outcomes, steps, tables, waves
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.files import snapshot_files
-from poolkeeper.errors import wrong_file
+from poolkeeper.errors import wrong_field, wrong_file
 from poolkeeper.frozen import frozen
 
 if TYPE_CHECKING:
@@ -78,9 +79,9 @@ class _FleetCommand:
 
 def _day(context: click.Context, _option: click.Parameter, day: str | None) -> str | None:
     if day is not None:
-        steps.end_of(day, "--day")
+        steps.end_of(day, partial(wrong_field, "--day"))
         if context.command.name != FORGETS:  # it takes away what should never have been there
-            steps.refuse_days_to_come(day, f"--day {day}")
+            steps.refuse_days_to_come(day, partial(wrong_field, f"--day {day}"))
     return day
 
 

@@ -3,15 +3,16 @@
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import left_alone, printing
-from poolkeeper.errors import Refused, wrong_field, wrong_file
+from poolkeeper.errors import InvalidInput, Refused, wrong_field, wrong_file
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.resources.checks import folder
@@ -186,8 +187,9 @@ def _files_by_day(
     found = snapshot_files.fleet("stages.snapshot").files_by_day(objects, where)
     for day, of_day in found.items():
         if day:
-            end_of(day, f"{where}/day={day}")
-            refuse_days_to_come(day, f"{where}/day={day}")
+            folder_is = partial(wrong_file, f"{where}/day={day}")
+            end_of(day, folder_is)
+            refuse_days_to_come(day, folder_is)
         if asked in (None, day or today):
             for name, listed_files in of_day.items():
                 files.setdefault(day or today, {}).setdefault(name, []).extend(listed_files)
@@ -317,27 +319,28 @@ def plan(work: FleetWork, day: str, refused: Mapping[str, str]) -> "FleetOutcome
     return outcome
 
 
-def end_of(day: str, named: str = "day") -> datetime:
-    """The end of a day; raises `Refused` for what is no day, as `named`."""
-    wrong = f"{day!r} cannot be a folder of tables (expected YYYY-MM-DD"
+Wrong = Callable[[str], InvalidInput]
+"""The error of where a day was given."""
+_WRONG_DAY: Wrong = partial(wrong_field, "day")
+
+
+def end_of(day: str, wrong: Wrong = _WRONG_DAY) -> datetime:
+    """The end of a day; raises what `wrong` makes of the reason for what is no day."""
+    said = f"{day!r} cannot be a folder of tables (expected YYYY-MM-DD"
     try:
         begin = datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC)
     except ValueError as unread:
-        raise wrong_field(named, f"{wrong})") from unread
+        raise wrong(f"{said})") from unread
     if not (_DAY.fullmatch(day) and YEAR_MIN <= begin.year <= YEAR_MAX):
-        raise wrong_field(named, f"{wrong}, a year from {YEAR_MIN} to {YEAR_MAX})")
+        raise wrong(f"{said}, a year from {YEAR_MIN} to {YEAR_MAX})")
     return begin + timedelta(days=1)
 
 
-def refuse_days_to_come(day: str, named: str) -> None:
-    """Raise `Refused` for a day that has begun nowhere: later steps would take it for the latest.
-
-    `named`: where the day was given.
-    """
+def refuse_days_to_come(day: str, wrong: Wrong) -> None:
+    """Raise for a day that has begun nowhere: later steps would take it for the latest."""
     latest = datetime.now(FIRST_ZONE).date().isoformat()
     if day > latest:
-        said = f"that day has not begun anywhere (expected {latest} or earlier)"
-        raise wrong_field(named, said)
+        raise wrong(f"that day has not begun anywhere (expected {latest} or earlier)")
 
 
 def _clusters(lake: "Lake", day: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from poolkeeper.cli.output import printing
 from poolkeeper.errors import Refused, wrong_field
 from poolkeeper.frozen import frozen
 from poolkeeper.model.specs import Window
+from poolkeeper.report.fleet.forecast import HORIZON_DAYS
 from poolkeeper.report.values import Gap, Missing
 from poolkeeper.resources.parse.quantities import positive_duration_s, size_bytes
 from poolkeeper.resources.parse.schedules import cron_problem, time_zone_problem
@@ -191,7 +192,7 @@ def report(
 
     lake, storage = work.lake, work.storage
     made_ms = time.time_ns() // 1_000_000
-    until = options.until or steps.end_of(day).date() + timedelta(days=day_report.HORIZON_DAYS - 1)
+    until = options.until or steps.end_of(day).date() + timedelta(days=HORIZON_DAYS - 1)
     if until < date.fromisoformat(day):
         raise wrong_field(
             f"--until {until}", f"is before the day of the report (expected {day} or later)"

@@ -133,8 +133,16 @@ class Disk:
         """Let a replica begin to move to another directory, from its first byte on."""
         log = self.logs[tp]
         self.hold_copy(log, 0.0)
-        log.future, log.future_bytes = directory, 0.0
+        log.future, log.future_bytes, log.stalled = directory, 0.0, False
         self.moving.add(tp)
+
+    def stall_move(self, tp: Tp) -> None:
+        """Let the broker cease to copy a replica, until somebody cancels that."""
+        self.logs[tp].stalled = True
+
+    def copied(self) -> list[Tp]:
+        """Return the replicas that are being copied to another directory, in order."""
+        return sorted(tp for tp in self.moving if not self.logs[tp].stalled)
 
     def end_move(self, tp: Tp) -> None:
         """Put a replica that moved where it was to go."""

@@ -1,7 +1,7 @@
 """Moves of topics whose node the controller could not write while a partition of theirs moves.
 
 A topic's node grows while its partitions move. Where the ZooKeeper servers do not take it that
-large, or it would come near their usual limit, none of them moves (`planning.staging.limits`).
+large, or it would come near their usual limit, none of them moves (`limits`).
 Only another limit of the servers, or other partitions, change that: the run of all others ends.
 """
 

@@ -30,8 +30,8 @@ def snapshot(tmp_path):
 def run(capsys):
     """Run a command; gives its exit code and what it wrote to both streams."""
 
-    def call(*words):
-        code = main.main([str(word) for word in words])
+    def call(*words, command=main.root):
+        code = main.main([str(word) for word in words], command)
         captured = capsys.readouterr()
         return code, captured.out, captured.err
 

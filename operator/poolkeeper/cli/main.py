@@ -175,6 +175,8 @@ def main(
 
 def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
     as_json = _wants_json(words)
+    hints.printed_for(hints.AddressOptions())
+    printing.begin()
     try:
         _refuse_empty_values(words)
         code = command.main(args=list(words), prog_name=name, standalone_mode=False)
@@ -190,9 +192,6 @@ def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
     except PoolkeeperError as error:
         printing.report(printing.problems_of(error), as_json=as_json)
         return error.exit_code
-    finally:
-        hints.printed_for(hints.AddressOptions())
-        printing.end()
     return code if isinstance(code, int) else 0
 
 

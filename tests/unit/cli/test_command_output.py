@@ -77,6 +77,14 @@ def test_the_output_is_one_document_however_it_ends(run, name, code, document):
     assert err.strip() == ("no" if code == 1 else "interrupted")
 
 
+def test_a_command_begins_its_own_output(run):
+    """Whatever else of this process has written a document, or lines."""
+    printing.write_lines()
+    printing.emit_json({"a": 1})
+    _, out, _ = run("interrupted", "-o", "json", command=writing)
+    assert json.loads(out.removeprefix('{"a":1}')) == error("interrupted")
+
+
 @pytest.mark.parametrize(
     ("name", "code", "documents"),
     [

@@ -44,8 +44,8 @@ class _Documents:
     begun = False
 
 
-def end() -> None:
-    """End the output of a command: the next one of this process begins anew."""
+def begin() -> None:
+    """Begin the output of a command, whatever one before it in this process has written."""
     _Documents.as_lines = _Documents.begun = False
 
 

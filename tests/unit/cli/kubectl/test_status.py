@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from poolkeeper.cli.kubectl.access import UserAccess
 from poolkeeper.cli.kubectl.main import root
 
 Body = dict[str, Any]
 Declare = Callable[..., None]
+Status = Callable[..., str]
 
 
 def said(reason: str, message: str) -> Body:
@@ -49,13 +49,19 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> Declare:
     return declared
 
 
-def status(*words: str) -> str:
-    done = CliRunner().invoke(root, ["status", *words], catch_exceptions=False)
-    assert done.exit_code == 0
-    return done.output
+@pytest.fixture
+def status(run: Callable[..., tuple[int, str, str]]) -> Status:
+    def listed(*words: str) -> str:
+        code, out, err = run("status", *words, command=root)
+        assert (code, err) == (0, "")
+        return out
+
+    return listed
 
 
-def test_a_pool_whose_cluster_is_not_there_is_among_the_pools(declare: Declare) -> None:
+def test_a_pool_whose_cluster_is_not_there_is_among_the_pools(
+    declare: Declare, status: Status
+) -> None:
     declare((cluster("main"),), (pool("fast", "main"), pool("lost", "mian")))
     listed = status()
     assert "lost  mian" in listed
@@ -66,7 +72,9 @@ def test_a_pool_whose_cluster_is_not_there_is_among_the_pools(declare: Declare) 
     ]
 
 
-def test_of_one_cluster_only_its_own_pools_and_topics_are_listed(declare: Declare) -> None:
+def test_of_one_cluster_only_its_own_pools_and_topics_are_listed(
+    declare: Declare, status: Status
+) -> None:
     pools = (pool("fast", "main"), pool("lost", "mian"))
     declare((cluster("main"),), pools, (topic("orders", "fast"), topic("other", "lost")))
     listed = status("-c", "main")
@@ -74,7 +82,9 @@ def test_of_one_cluster_only_its_own_pools_and_topics_are_listed(declare: Declar
     assert "0 of 1 as declared" in listed
 
 
-def test_without_a_cluster_what_is_there_is_listed_all_the_same(declare: Declare) -> None:
+def test_without_a_cluster_what_is_there_is_listed_all_the_same(
+    declare: Declare, status: Status
+) -> None:
     declare(pools=(pool("lost", "mian"),), topics=(topic("orders", "lost"),))
     listed = status()
     assert listed.startswith("there is no KafkaCluster\n")
@@ -82,6 +92,6 @@ def test_without_a_cluster_what_is_there_is_listed_all_the_same(declare: Declare
     assert "shop       orders" in listed
 
 
-def test_where_nothing_is_declared_one_line_says_so(declare: Declare) -> None:
+def test_where_nothing_is_declared_one_line_says_so(declare: Declare, status: Status) -> None:
     declare()
     assert status() == "there is no KafkaCluster\n"

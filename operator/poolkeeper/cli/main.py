@@ -175,8 +175,7 @@ def main(
 
 def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
     as_json = _wants_json(words)
-    hints.printed_for(hints.AddressOptions())
-    printing.begin()
+    _forget_output()
     try:
         _refuse_empty_values(words)
         code = command.main(args=list(words), prog_name=name, standalone_mode=False)
@@ -192,7 +191,15 @@ def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
     except PoolkeeperError as error:
         printing.report(printing.problems_of(error), as_json=as_json)
         return error.exit_code
+    finally:
+        _forget_output()
     return code if isinstance(code, int) else 0
+
+
+def _forget_output() -> None:
+    """Forget what was printed, and for which cluster: whoever prints next begins anew."""
+    hints.printed_for(hints.AddressOptions())
+    printing.begin()
 
 
 def _refuse_empty_values(words: Sequence[str]) -> None:

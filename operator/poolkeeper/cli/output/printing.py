@@ -45,7 +45,7 @@ class _Documents:
 
 
 def begin() -> None:
-    """Begin the output of a command, whatever one before it in this process has written."""
+    """Begin an output anew, whatever was written before in this process."""
     _Documents.as_lines = _Documents.begun = False
 
 

@@ -14,6 +14,7 @@ from poolkeeper.model.execution.waits import has
 from poolkeeper.model.specs import Remedies
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST
+from poolkeeper.zk import kraft
 from poolkeeper.zk.client.operations import Create
 from poolkeeper.zk.journal import journal
 from poolkeeper.zk.journal.runs import encode_stop
@@ -165,3 +166,39 @@ def test_a_write_that_was_decided_before_the_claim_is_not_sent(nodes: list[str])
             held.commit_each([transaction])
         held.commit(Create("/poolkeeper/asked", b"{}"))
     assert [*cluster.written()] == []
+
+
+@pytest.mark.parametrize("each", [False, True], ids=["one", "of-many"])
+def test_a_write_that_a_claim_overtakes_is_refused(
+    monkeypatch: pytest.MonkeyPatch, *, each: bool
+) -> None:
+    """The claim comes after the look at the controller, and before the transaction."""
+    cluster, look = Migrating("3.9.2"), kraft.look
+
+    def look_before_claim(session: FakeSession) -> object:
+        found = look(session)
+        if not cluster.claimed_zxid:
+            cluster.claim()
+        return found
+
+    session = FakeSession(cluster.server, cluster.clock)
+    with journal.hold(session, "apply", cluster.clock.now_ms(), patience_s=1) as held:
+        monkeypatch.setattr(kraft, "look", look_before_claim)
+        transaction = [Create("/config/topics/t-new", b"")]
+        if each:
+            (refused,) = held.commit_each([transaction])
+        else:
+            with pytest.raises(Stale) as raised:
+                held.commit(*transaction)
+            refused = raised.value
+        monkeypatch.undo()
+    assert isinstance(refused, Stale)
+    assert refused.path == ("/controller_epoch" if each else "/config/topics/t-new")
+    assert [*cluster.written()] == []
+
+
+def test_what_a_write_creates_is_told_without_what_it_checks() -> None:
+    cluster = Migrating("3.9.2")
+    session = FakeSession(cluster.server, cluster.clock)
+    with journal.hold(session, "apply", cluster.clock.now_ms(), patience_s=1) as held:
+        assert held.commit(Create("/admin/x", b"")) == ("/admin/x",)

@@ -27,6 +27,11 @@ def note_nothing(transaction: Sequence[Operation], known_done: bool) -> None:
     """Take note of nothing: for sessions without an audit trail."""
 
 
+LOOKS_MAX = 10
+"""How often a controller that changes between a look at it and a write is looked at again.
+
+Where brokers lead and die in turn a mend has to come between two of them.
+"""
 _STAYS = "nothing more is written: what is in flight goes on and throttles stay"
 
 
@@ -49,8 +54,22 @@ class FencedSession:
         Raises `Fenced` if it is not, `Stale` if another check failed, or if the cluster has begun
         to migrate to KRaft and this is a node of Kafka's: then nothing was written.
         """
-        self._require_zookeeper([operations])
-        return self._answer(self._send(operations))
+        looked = self._require_zookeeper([operations])
+        for _ in range(LOOKS_MAX - 1):
+            try:
+                return self._commit_after_look(looked, operations)
+            except Stale as stale:
+                if stale.path != znodes.CONTROLLER_EPOCH:
+                    raise
+                before, looked = looked, self._require_zookeeper([operations])
+                if looked == before:
+                    raise
+        return self._commit_after_look(looked, operations)
+
+    def _commit_after_look(
+        self, looked: Sequence[Check], operations: Sequence[Operation]
+    ) -> tuple[str, ...]:
+        return self._answer(self._send((*looked, *operations)))[len(looked) :]
 
     def commit_in_batches(self, operations: Iterable[Operation]) -> None:
         """Commit operations that need not be one transaction; as few at once as the servers take.
@@ -78,9 +97,9 @@ class FencedSession:
         sent has been answered: `on_commit` is told of each. Raises `Stale` as `commit` does for a
         migration.
         """
-        self._require_zookeeper(transactions)
+        unclaimed = self._require_zookeeper(transactions)
         found: list[WhyUnwritten | None] = []
-        for together in pipelines(transactions):
+        for together in pipelines([(*unclaimed, *each) for each in transactions]):
             found += self._commit_together(together)
         return found
 
@@ -112,8 +131,11 @@ class FencedSession:
             raise failure
         return found
 
-    def _require_zookeeper(self, transactions: Sequence[Sequence[Operation]]) -> None:
-        """Raise `Stale` if Kafka's nodes are to be written and a KRaft controller leads."""
+    def _require_zookeeper(self, transactions: Sequence[Sequence[Operation]]) -> tuple[Check, ...]:
+        """Raise `Stale` if Kafka's nodes are to be written and a KRaft controller leads.
+
+        Returns what they check so that none can claim the cluster before they are written.
+        """
         written = {
             operation.path
             for transaction in transactions
@@ -121,8 +143,12 @@ class FencedSession:
             if not isinstance(operation, Check)
         }
         foreign = min((p for p in written if not p.startswith(f"{znodes.ROOT}/")), default=None)
-        if foreign is not None and kraft.is_migrating(self.session):
+        if foreign is None:
+            return ()
+        migrating, unclaimed = kraft.look(self.session)
+        if migrating:
             raise Stale("the cluster is migrating to KRaft: nothing is written to it", foreign)
+        return unclaimed
 
     def _send(self, operations: Sequence[Operation]) -> SentTransaction:
         try:

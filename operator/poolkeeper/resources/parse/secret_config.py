@@ -58,19 +58,25 @@ def hidden_texts(secret: Secret) -> tuple[str, ...]:
 
 
 def _text(name: str, secret: Secret, key: str) -> str:
-    if not secret.get(key):
+    said = _said(name, secret, key)
+    if not said:
         raise Refused(f"Secret {name}: {key} is missing (expected username and password)")
+    return said
+
+
+def _said(name: str, secret: Secret, key: str) -> str:
+    """Return what a key says; an empty text where it is not there, or only ends a line."""
     try:
-        return secret[key].decode().rstrip("\r\n")
+        return secret.get(key, b"").decode().rstrip("\r\n")
     except UnicodeDecodeError:
         raise Refused(f"Secret {name}: {key} is no text (expected UTF-8)") from None
 
 
 def _choice(name: str, secret: Secret, key: str, default: _Choice) -> _Choice:
-    if not secret.get(key):
+    said = _said(name, secret, key)
+    if not said:
         return default
     kind = type(default)
-    said = _text(name, secret, key)
     try:
         return kind(said)
     except ValueError:

@@ -36,6 +36,12 @@ Reader = Callable[[str, dict[str, bytes]], object]
             id="a Kafka user with its mechanism",
         ),
         pytest.param(
+            zookeeper_credentials,
+            USER | {"scheme": b"\n"},
+            ZooKeeperCredentials("pool", "pass word", Scheme.DIGEST),
+            id="a scheme that only ends a line is not said",
+        ),
+        pytest.param(
             tls_files,
             {"ca.crt": b"CA", "tls.crt": b"C", "tls.key": b"K", "tls.key.old": b""},
             {"ca": b"CA", "certificate": b"C", "key": b"K"},
@@ -56,6 +62,18 @@ def test_secrets_say(read: Reader, secret: dict[str, bytes], expected: object) -
             {"username": b"pool"},
             "Secret s: password is missing (expected username and password)",
             id="half a user",
+        ),
+        pytest.param(
+            zookeeper_credentials,
+            USER | {"password": b"\n"},
+            "Secret s: password is missing (expected username and password)",
+            id="a password that only ends a line",
+        ),
+        pytest.param(
+            broker_credentials,
+            USER | {"username": b"\r\n"},
+            "Secret s: username is missing (expected username and password)",
+            id="a user name that only ends a line",
         ),
         pytest.param(
             zookeeper_credentials,

@@ -69,7 +69,8 @@ class FencedSession:
     def _commit_after_look(
         self, looked: Sequence[Check], operations: Sequence[Operation]
     ) -> tuple[str, ...]:
-        return self._answer(self._send((*looked, *operations)))[len(looked) :]
+        done = self._answer(self._send(_checked(looked, operations)))
+        return done[len(done) - len(operations) :]
 
     def commit_in_batches(self, operations: Iterable[Operation]) -> None:
         """Commit operations that need not be one transaction; as few at once as the servers take.
@@ -99,7 +100,7 @@ class FencedSession:
         """
         unclaimed = self._require_zookeeper(transactions)
         found: list[WhyUnwritten | None] = []
-        for together in pipelines([(*unclaimed, *each) for each in transactions]):
+        for together in pipelines([_checked(unclaimed, each) for each in transactions]):
             found += self._commit_together(together)
         return found
 
@@ -196,6 +197,13 @@ class FencedSession:
         except Forbidden:
             return False
         return holder is not None and holder.session == self.session.session_id
+
+
+def _checked(looked: Sequence[Check], operations: Sequence[Operation]) -> Sequence[Operation]:
+    """Return the operations with these checks, or as they are if they check the controller."""
+    if any(isinstance(each, Check) and each.path == znodes.CONTROLLER_EPOCH for each in operations):
+        return operations
+    return (*looked, *operations)
 
 
 def commit_noted(

@@ -173,7 +173,7 @@ def test_a_write_that_a_claim_overtakes_is_refused(
     monkeypatch: pytest.MonkeyPatch, *, each: bool
 ) -> None:
     """The claim comes after the look at the controller, and before the transaction."""
-    cluster, look = Migrating("3.9.2"), kraft.look
+    cluster, look = Migrating("3.9.2"), kraft.migrating_and_unclaimed
 
     def look_before_claim(session: FakeSession) -> object:
         found = look(session)
@@ -183,7 +183,7 @@ def test_a_write_that_a_claim_overtakes_is_refused(
 
     session = FakeSession(cluster.server, cluster.clock)
     with journal.hold(session, "apply", cluster.clock.now_ms(), patience_s=1) as held:
-        monkeypatch.setattr(kraft, "look", look_before_claim)
+        monkeypatch.setattr(kraft, "migrating_and_unclaimed", look_before_claim)
         transaction = [Create("/config/topics/t-new", b"")]
         if each:
             (refused,) = held.commit_each([transaction])

@@ -28,9 +28,9 @@ def note_nothing(transaction: Sequence[Operation], known_done: bool) -> None:
 
 
 LOOKS_MAX = 10
-"""How often a controller that changes between a look at it and a write is looked at again.
+"""How often the controller is looked at for one write, if it changes between look and write.
 
-Where brokers lead and die in turn a mend has to come between two of them.
+Where brokers lead and die in turn, a mend has to come between two of them.
 """
 _STAYS = "nothing more is written: what is in flight goes on and throttles stay"
 
@@ -54,23 +54,16 @@ class FencedSession:
         Raises `Fenced` if it is not, `Stale` if another check failed, or if the cluster has begun
         to migrate to KRaft and this is a node of Kafka's: then nothing was written.
         """
-        looked = self._require_zookeeper([operations])
-        for _ in range(LOOKS_MAX - 1):
+        for looks_left in reversed(range(LOOKS_MAX)):
+            sent = _checked(self._require_zookeeper([operations]), operations)
             try:
-                return self._commit_after_look(looked, operations)
+                created = self._answer(self._send(sent))
             except Stale as stale:
-                if stale.path != znodes.CONTROLLER_EPOCH:
+                if stale.path != znodes.CONTROLLER_EPOCH or sent is operations or not looks_left:
                     raise
-                before, looked = looked, self._require_zookeeper([operations])
-                if looked == before:
-                    raise
-        return self._commit_after_look(looked, operations)
-
-    def _commit_after_look(
-        self, looked: Sequence[Check], operations: Sequence[Operation]
-    ) -> tuple[str, ...]:
-        done = self._answer(self._send(_checked(looked, operations)))
-        return done[len(done) - len(operations) :]
+            else:
+                return created[len(sent) - len(operations) :]
+        raise AssertionError("unreachable: the last look returns or raises")
 
     def commit_in_batches(self, operations: Iterable[Operation]) -> None:
         """Commit operations that need not be one transaction; as few at once as the servers take.
@@ -135,7 +128,7 @@ class FencedSession:
     def _require_zookeeper(self, transactions: Sequence[Sequence[Operation]]) -> tuple[Check, ...]:
         """Raise `Stale` if Kafka's nodes are to be written and a KRaft controller leads.
 
-        Returns what they check so that none can claim the cluster before they are written.
+        Returns the check that none claims the cluster before they are written.
         """
         written = {
             operation.path
@@ -146,7 +139,7 @@ class FencedSession:
         foreign = min((p for p in written if not p.startswith(f"{znodes.ROOT}/")), default=None)
         if foreign is None:
             return ()
-        migrating, unclaimed = kraft.look(self.session)
+        migrating, unclaimed = kraft.migrating_and_unclaimed(self.session)
         if migrating:
             raise Stale("the cluster is migrating to KRaft: nothing is written to it", foreign)
         return unclaimed
@@ -199,11 +192,11 @@ class FencedSession:
         return holder is not None and holder.session == self.session.session_id
 
 
-def _checked(looked: Sequence[Check], operations: Sequence[Operation]) -> Sequence[Operation]:
-    """Return the operations with these checks, or as they are if they check the controller."""
-    if any(isinstance(each, Check) and each.path == znodes.CONTROLLER_EPOCH for each in operations):
+def _checked(unclaimed: Sequence[Check], operations: Sequence[Operation]) -> Sequence[Operation]:
+    """Return the operations after this check; as they are where their own rely on its node."""
+    if not unclaimed or any(each.path == znodes.CONTROLLER_EPOCH for each in operations):
         return operations
-    return (*looked, *operations)
+    return (*unclaimed, *operations)
 
 
 def commit_noted(

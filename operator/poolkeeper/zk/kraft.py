@@ -18,13 +18,13 @@ from poolkeeper.zk.codecs.kafka_nodes import ControllerNode
 
 def is_migrating(session: Session) -> bool:
     """Whether a KRaft controller leads; a migration that cannot be read counts as under way."""
-    return look(session)[0]
+    return migrating_and_unclaimed(session)[0]
 
 
-def look(session: Session) -> tuple[bool, tuple[Check, ...]]:
-    """Return whether a KRaft controller leads, and the check that fails once another one does.
+def migrating_and_unclaimed(session: Session) -> tuple[bool, tuple[Check, ...]]:
+    """Return whether a KRaft controller leads, and the check that none claims the cluster later.
 
-    There is no check where `/controller_epoch` cannot be read.
+    There is no check where `/controller_epoch` is absent or cannot be read.
     """
     paths = (znodes.CONTROLLER_EPOCH, znodes.CONTROLLER, znodes.MIGRATION)
     epoch, *found = session.read_many(paths, unreadable=UNREADABLE)

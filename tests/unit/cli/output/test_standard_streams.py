@@ -50,6 +50,7 @@ for number in range(3000):
         writing = False
     except KeyboardInterrupt:
         writing = False
+signal.setitimer(signal.ITIMER_REAL, 0)  # as it ends, Python lets the signal kill it
 """
 
 

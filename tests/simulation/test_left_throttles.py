@@ -6,18 +6,22 @@ before. Where nothing tells what was before, it stays named.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builders import move, plan
 from matrices import soak
 from poolkeeper.cli.output.runs import status_values
+from poolkeeper.model.execution.runs import Health, RunDocument, Saved
 from poolkeeper.model.execution.throttles import LeftThrottles, Throttled
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
 from poolkeeper.sandbox.fake_zookeeper import Fault, FaultKind, faults
+from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import throttling
 from poolkeeper.zk.journal import journal
 from poolkeeper.zk.reading import observe
@@ -178,6 +182,53 @@ def test_what_nobody_accounts_for_is_removed_on_request() -> None:
     assert throttles(cluster) == {}
     assert look(cluster)[1] == LeftThrottles()
     assert others(cluster)["brokers/1"] == {"log.cleaner.threads": "2"}
+
+
+RATE = 2_000_000
+LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+
+
+@pytest.mark.parametrize("theirs", ["", "7:1"])
+@pytest.mark.parametrize("dies", [False, True])
+def test_a_list_that_a_run_left_goes_with_the_next_that_wants_some_of_it(
+    theirs: str, dies: bool
+) -> None:
+    """Its config was hidden when the first run ended, and shown before the second began."""
+    cluster = SimulatedCluster(SimulationSpec(spread(4)))
+    cluster.start()
+    cluster.create_topic("t", [1, 2])
+    documents = [
+        RunDocument(
+            plan(move("t", 0, (1, 2), target)), Saved({"t": dict.fromkeys(LISTS)}), Health()
+        )
+        for target in ((3, 4), (2, 3))
+    ]
+    lists = [throttling.throttled_lists(document) for document in documents]
+    assert [found["t"][LISTS[1]] for found in lists] == ["0:3,0:4", "0:3"]
+    with (
+        FakeSession(cluster.server, cluster.clock) as session,
+        journal.hold(session, "apply", 0, patience_s=1) as held,
+    ):
+        throttling.write(held, documents[0], lists[0], [RATE])
+        left = throttles(cluster)["topics/t"]
+        cluster.set(
+            "/config/topics/t",
+            {
+                "version": 1,
+                "config": {key: f"{own},{theirs}".strip(",") for key, own in left.items()},
+            },
+        )
+        after = throttling.save(held, ["t"], {})
+        assert after.topics == {"t": dict.fromkeys(LISTS, theirs or None)}
+        second = replace(documents[1], saved=after)
+        assert not throttling.write(held, second, lists[1], [RATE]).topics
+        if dies:
+            throttling.take_off(held, LeftThrottles(recorded=Throttled(("t",))))
+        else:
+            throttling.restore(held, second, lists[1], [RATE])
+    expected = {"topics/t": dict.fromkeys(LISTS, theirs)} if theirs else {}
+    assert throttles(cluster) == expected
+    assert (cluster.client.children(RECORDS) or ()) == ()
 
 
 def test_apply_does_not_wait_for_what_others_move_to_take_throttles_off(

@@ -173,9 +173,9 @@ def values_to_restore(
         if any(is_value(value, mine.get(key)) for mine in ours):
             restored[key] = before
         elif before is None or _pairs(before):
-            lists = (mine[key] for mine in ours if includes(value, mine.get(key)))
-            if (added_to := next(lists, None)) is not None:
-                restored[key] = _without(value, added_to, before)
+            lists = [mine[key] for mine in ours if includes(value, mine.get(key))]
+            if lists:
+                restored[key] = _without(value, lists, before)
     return restored
 
 
@@ -185,9 +185,9 @@ def includes(live: str | None, ours: str | None) -> bool:
     return bool(mine) and set(mine) <= set(_pairs(live))
 
 
-def _without(live: str | None, ours: str | None, before: str | None) -> str | None:
-    """Return the list without our pairs, with those before the run."""
-    mine = set(_pairs(ours))
+def _without(live: str | None, ours: Iterable[str | None], before: str | None) -> str | None:
+    """Return the list without the pairs of ours, with those before the run."""
+    mine = {pair for each in ours for pair in _pairs(each)}
     kept = [pair for pair in _pairs(live) if pair not in mine]
     return ",".join(dict.fromkeys((*_pairs(before), *kept))) or None
 

@@ -67,6 +67,13 @@ def test_of_a_list_only_what_is_ours_is_taken_off(live, saved, expected):
     assert throttles.values_to_restore({LEADERS: live}, {LEADERS: saved}, ours) == restored
 
 
+def test_of_a_list_all_that_runs_of_ours_set_is_taken_off():
+    """A run that left it, and the next, which found what it wanted in there."""
+    ours = [{LEADERS: "0:1"}, {LEADERS: "0:1,0:2"}]
+    restored = throttles.values_to_restore({LEADERS: "0:1,0:2,7:3"}, {LEADERS: None}, ours)
+    assert restored == {LEADERS: "7:3"}
+
+
 @pytest.mark.parametrize(
     ("live", "set_", "foreign"),
     [

@@ -314,10 +314,11 @@ def _freeze(at: RunSituation) -> Watch | RecordThrottled | None:
 def _hinders_return(at: RunSituation) -> bool:
     """Whether a live broker that the origin needs catches up under a throttle that was lowered.
 
-    The controller that was replaced has nothing in its queue any more: whatever arrives now is only
-    what the new request takes off again.
+    Where a return was requested, the controller that was replaced has nothing in its queue any
+    more: whatever arrives now is only what the new request takes off again. Where the origin came
+    to lack somebody before that, the move is not cancelled until he is in sync, and may arrive.
     """
-    run, cluster = at.run, at.view.cluster
+    run, cluster, returns = at.run, at.view.cluster, at.view.returns
     if not _is_frozen(at):
         return False
     if at.now_ms - run.requested_ms < FAILOVER_PAUSE_MS:
@@ -325,6 +326,9 @@ def _hinders_return(at: RunSituation) -> bool:
     needed = {
         b for move, index in _requested_back(at) for b in origin_out_of_sync(move, index, cluster)
     }
+    for m, index in run.step:
+        if m in run.returning and returns[m] is ReturnState.OUTWARD:
+            needed.update(cancel_candidates.missing_origin(at, m, index))
     return bool(needed & set(cluster.brokers))
 
 

@@ -96,6 +96,11 @@ def test_before_2_4_nothing_arrives_during_a_failover(situation, decision):
     assert (decided.throttle if isinstance(decided, Watch) else decided) == decision
 
 
+_ARRIVED = cluster(UNIONS, isr={0: (3, 1), 1: (3, 1)}, reassignment=ENTRIES)
+DEMANDING = replace(
+    _ARRIVED, topics={"t": replace(_ARRIVED.topics["t"], config={"min.insync.replicas": "2"})}
+)
+"""Both have arrived at broker 3 while 2 is behind: without 3 too few would be in sync."""
 FROZEN = {"returning": (0, 1), "rates": (1,), "declared_rate": 100}
 
 
@@ -125,6 +130,21 @@ FROZEN = {"returning": (0, 1), "rates": (1,), "declared_rate": 100}
             ),
             None,
             id="who-is-not-live-does-not-catch-up",
+        ),
+        pytest.param(
+            at(DEMANDING, **FROZEN, age_ms=FAILOVER_PAUSE_MS),
+            ChangeThrottle((100, 1)),
+            id="nor-can-be-cancelled-until-it-is-in-sync",
+        ),
+        pytest.param(
+            at(
+                replace(DEMANDING, brokers=cluster(live=(1, 3)).brokers),
+                **FROZEN,
+                gone=(),
+                age_ms=FAILOVER_PAUSE_MS,
+            ),
+            None,
+            id="nor-returns-before-it-is-live",
         ),
         pytest.param(
             at(cluster(UNIONS, isr=IN_SYNC, reassignment=BACK), **FROZEN, age_ms=FAILOVER_PAUSE_MS),

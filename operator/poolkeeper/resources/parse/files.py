@@ -17,6 +17,16 @@ from poolkeeper.text import size
 SUFFIXES = (".yaml", ".yml", ".json")
 BYTES_MAX = 64 * 1024 * 1024
 _INDEX_LOCK = "index.lock"
+_UNFINISHED = {
+    "rebase-merge": "git rebase",
+    "rebase-apply/applying": "git am",
+    "rebase-apply": "git rebase",
+    "CHERRY_PICK_HEAD": "git cherry-pick",
+    "REVERT_HEAD": "git revert",
+    "MERGE_HEAD": "git merge",
+    "BISECT_START": "git bisect",
+}
+"""What stands in git's folder from a command's begin to its end, in this order of looking."""
 
 Stamp = tuple[tuple[str | int, ...], ...]
 
@@ -61,21 +71,50 @@ def is_git_at_work(paths: Sequence[Path]) -> bool:
 
     Between two files of a checkout it may stand still for any time, as its filters do.
     """
-    return any(_is_index_locked(Path(real_path(path))) for path in paths)
+    return any(_stands(git / _INDEX_LOCK) for git in _git_folders(paths))
 
 
-def _is_index_locked(path: Path) -> bool:
-    for folder in (path, *path.parents):
-        git = folder / ".git"
-        try:
-            if git.is_file():  # of a worktree or a submodule
-                name = git.read_text(errors="replace").removeprefix("gitdir:").strip()
-                return (folder / name / _INDEX_LOCK).exists()
-            if git.is_dir():
-                return (git / _INDEX_LOCK).exists()
-        except (OSError, ValueError):  # as far as it may be looked at
-            return False
-    return False
+def unfinished_git_command(paths: Sequence[Path]) -> str | None:
+    """The git command that has not ended in one of the paths, None if there is none.
+
+    Where it stands at a conflict, at a step of its own, or at a commit to be looked at, the files
+    are those of no branch: a rebase has not yet brought what later commits declare. Its index is
+    not locked meanwhile.
+    """
+    found = (
+        command
+        for git in _git_folders(paths)
+        for name, command in _UNFINISHED.items()
+        if _stands(git / name)
+    )
+    return next(found, None)
+
+
+def _git_folders(paths: Sequence[Path]) -> Iterator[Path]:
+    """The folders in which git keeps what it knows of the checkouts that hold the paths."""
+    for path in paths:
+        real = Path(real_path(path))
+        found = (_git_folder(folder) for folder in (real, *real.parents))
+        git = next((git for git in found if git is not None), None)
+        if git is not None:
+            yield git
+
+
+def _git_folder(folder: Path) -> Path | None:
+    git = folder / ".git"
+    try:
+        if git.is_file():  # of a worktree or a submodule
+            return folder / git.read_text(errors="replace").removeprefix("gitdir:").strip()
+        return git if git.is_dir() else None
+    except (OSError, ValueError):  # as far as it may be looked at
+        return None
+
+
+def _stands(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def texts(paths: Sequence[Path]) -> tuple[dict[str, str], list[Problem]]:

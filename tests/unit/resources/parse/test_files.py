@@ -150,10 +150,58 @@ def test_git_is_at_work_until_its_checkout_is_done(tmp_path: Path, worktree: boo
     assert not files.is_git_at_work([link])
 
 
+@pytest.mark.parametrize("worktree", [False, True])
+@pytest.mark.parametrize(
+    ("command", "ends"),
+    [
+        (("rebase", "other"), ("rebase", "--abort")),
+        (("rebase", "--apply", "other"), ("rebase", "--abort")),
+        (("rebase", "--exec", "false", "HEAD~1"), ("rebase", "--abort")),
+        (("cherry-pick", "other"), ("cherry-pick", "--abort")),
+        (("revert", "HEAD~1"), ("revert", "--abort")),
+        (("merge", "other"), ("merge", "--abort")),
+        (("bisect", "start", "HEAD", "HEAD~2"), ("bisect", "reset")),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.slow
+def test_a_git_command_of_several_steps_is_known_until_it_ends(
+    tmp_path: Path, command: tuple[str, ...], ends: tuple[str, ...], worktree: bool
+) -> None:
+    main, work = tmp_path / "main", tmp_path / ("work" if worktree else "main")
+    person = ("-c", "user.name=a", "-c", "user.email=a@b")
+    git(tmp_path, "init", "-q", str(main))
+
+    def commit(text: str) -> None:
+        (main / "a.yaml").write_text(text)
+        git(main, "add", ".")
+        git(main, *person, "commit", "-qm", text)
+
+    commit("first")
+    git(main, "checkout", "-qb", "other")
+    commit("of another")
+    git(main, "checkout", "-qb", "ours", "HEAD~1")
+    for text in ("second", "third"):
+        commit(text)
+    if worktree:
+        git(main, "checkout", "-q", "other")
+        git(main, "worktree", "add", "-q", str(work), "ours")
+    link = tmp_path / "link"
+    link.symlink_to(work)
+    assert files.unfinished_git_command([link]) is None
+    stopped = subprocess.run(["git", *person, *command], cwd=work, capture_output=True, timeout=60)
+    assert stopped.returncode == 0 or command[0] != "bisect", stopped.stderr
+    assert files.unfinished_git_command([tmp_path / "gone", link]) == f"git {command[0]}"
+    assert not files.is_git_at_work([link])
+    git(work, *ends)
+    assert files.unfinished_git_command([link]) is None
+
+
 def test_git_is_not_at_work_where_it_cannot_be(tmp_path: Path) -> None:
     assert not files.is_git_at_work([tmp_path, tmp_path / "gone"])
     (tmp_path / ".git").write_bytes(b"gitdir: \x00\xff")
     assert not files.is_git_at_work([tmp_path])
+    assert files.unfinished_git_command([tmp_path]) is None
 
 
 @pytest.fixture

@@ -118,6 +118,8 @@ class FolderWatch:
     _seen: Stamp | None = None
     _changing_looks: int = 0
     _torn_reads: int = 0
+    _unfinished: str | None = None
+    """The git command that has not ended, which was told."""
     _last_error: str = ""
     _others: tuple[str, ...] = ()
     _reader_gone: BrokenPipeError | None = None
@@ -155,6 +157,8 @@ class FolderWatch:
         return 0 < self._changing_looks < CHANGING_LOOKS_MAX
 
     def _kept(self) -> str:
+        if not self._threads:
+            return "it is not read until then"
         names = few(sorted(self._threads), CLUSTERS_MAX, grouped=False)
         return f"what was declared before stays in force ({names})"
 
@@ -162,11 +166,13 @@ class FolderWatch:
         """Read the folder if it changed, and align the threads; raises InvalidInput, Refused.
 
         Returns whether it was taken: it is not if it is as before, or changed while it was read, or
-        if git is in the middle of a checkout.
+        if git is in the middle of a checkout, or of a command of several.
         """
         stamp = files.stamp(self.address.folders)
         if stamp == self._stamp:
             self._torn_reads = 0
+            return False
+        if self._is_unfinished():
             return False
         self._torn_reads += 1
         may_wait = self._torn_reads < CHANGING_LOOKS_MAX
@@ -194,6 +200,17 @@ class FolderWatch:
         for name, declared in desired.items():
             self._update(name, declared)
         return True
+
+    def _is_unfinished(self) -> bool:
+        """Whether a git command has not ended there; told when it is first seen."""
+        command = files.unfinished_git_command(self.address.folders)
+        if command is not None and command != self._unfinished:
+            _warn(
+                f"a `{command}` has not ended in this folder: {self._kept()};"
+                f" end it, with --continue, --abort or as `git status` says"
+            )
+        self._unfinished = command
+        return command is not None
 
     def _tell_others(self, others: tuple[str, ...]) -> None:
         """Tell which documents are another's, where they are not those of before."""

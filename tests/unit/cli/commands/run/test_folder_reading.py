@@ -131,6 +131,43 @@ def test_a_lock_that_a_dead_git_left_holds_nothing_up_for_ever(
     assert loops.of("a").desired().cluster.mode is Mode.PAUSED
 
 
+def test_a_rebase_that_stands_still_lets_no_cluster_go(
+    watch: FolderWatch, loops: Loops, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where it has stopped, what later commits declare is not there yet."""
+    declare(tmp_path, "a", mode="Paused")
+    rebase = tmp_path / ".git" / "rebase-merge"
+    rebase.mkdir(parents=True)
+    for _ in range(run_folder.CHANGING_LOOKS_MAX * 2):
+        watch.reconcile()
+    assert [loops.of(name).desired().cluster.mode for name in "ab"] == [Mode.APPLY] * 2
+    assert not any(config.stop.is_set() for config in loops.configs)
+    assert capsys.readouterr().err == (
+        "warning: a `git rebase` has not ended in this folder: what was declared before stays in"
+        " force (a, b); end it, with --continue, --abort or as `git status` says\n"
+    )
+    rebase.rmdir()
+    watch.reconcile()
+    assert loops.of("a").desired().cluster.mode is Mode.PAUSED
+
+
+def test_a_folder_in_mid_rebase_is_read_once_that_has_ended(
+    loops: Loops, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declare(tmp_path, "a")
+    rebase = tmp_path / ".git" / "rebase-merge"
+    rebase.mkdir(parents=True)
+    watch = followed(tmp_path)
+    assert [watch.read() for _ in range(3)] == [False] * 3
+    assert capsys.readouterr().err == (
+        "warning: a `git rebase` has not ended in this folder: it is not read until then; end it,"
+        " with --continue, --abort or as `git status` says\n"
+    )
+    rebase.rmdir()
+    assert watch.read()
+    assert loops.of("a").desired().cluster.mode is Mode.APPLY
+
+
 @pytest.mark.slow
 def test_a_pool_that_is_lost_is_not_told_for_each_of_its_topics(
     watch: FolderWatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -82,10 +82,12 @@ ahead:
 
 # One run of pytest, so that its summary is the last line; which tests share a worker and its servers
 # is told in tests/scheduling.py. Lint runs beside it, and is heard of if it has something to say.
+# The first time, one process compiles what each worker would compile for itself, all at once.
 LINT_LOG := .cache/lint.log
 test: ahead .venv/.fleet
 	@$(MAKE) --no-print-directory lint </dev/null >$(LINT_LOG) 2>&1 & lint=$$!; \
 	  trap 'kill $$lint 2>/dev/null || true' EXIT; \
+	  [ -d tests/__pycache__ ] || $(BIN)/python -m pytest -q --collect-only >/dev/null || true; \
 	  tests=0; $(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile=test || tests=$$?; \
 	  wait $$lint || { cat $(LINT_LOG) >&2; exit 1; }; exit $$tests
 

@@ -50,7 +50,7 @@ TOGETHER = {
         *("kubectl_plugin", "operator_gitops", "operator_conflicts", "operator_deletion"),
         "operator_tenancy",
     ),
-    "fleet/one session": ("spark", "s3", "fleet_on_s3", "store_faults"),
+    "fleet/one session": ("spark", "exchanged_features", "s3", "fleet_on_s3", "store_faults"),
 }
 APART = (
     "tests/real/test_composite.py",

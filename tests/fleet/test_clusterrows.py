@@ -132,16 +132,18 @@ def test_balances_count_what_the_plan_does() -> None:
 
 
 class TestFilesOfTables:
-    ROWS = parquet.from_rows(schemas.REQUESTS, [("t", 0, (1, 2))])
+    @pytest.fixture
+    def requests(self) -> pa.Table:
+        return parquet.from_rows(schemas.REQUESTS, [("t", 0, (1, 2))])
 
-    def test_a_file_of_another_table_is_refused(self, tmp_path: Path) -> None:
-        parquet.write(tmp_path / "f", self.ROWS)
+    def test_a_file_of_another_table_is_refused(self, requests: pa.Table, tmp_path: Path) -> None:
+        parquet.write(tmp_path / "f", requests)
         with pytest.raises(Refused, match=r"f: is table requests \(expected moves\)"):
             parquet.read(tmp_path / "f", schemas.MOVES)
 
-    def test_a_file_of_another_version_is_refused(self, tmp_path: Path) -> None:
-        metadata = {**self.ROWS.schema.metadata, b"poolkeeper.version": b"7"}
-        parquet.write(tmp_path / "f", self.ROWS.replace_schema_metadata(metadata))
+    def test_a_file_of_another_version_is_refused(self, requests: pa.Table, tmp_path: Path) -> None:
+        metadata = {**requests.schema.metadata, b"poolkeeper.version": b"7"}
+        parquet.write(tmp_path / "f", requests.replace_schema_metadata(metadata))
         with pytest.raises(Refused, match=r"version 7 \(expected version 1\)"):
             parquet.read(tmp_path / "f", schemas.REQUESTS)
 
@@ -157,13 +159,17 @@ class TestFilesOfTables:
         found = parquet.read(tmp_path / "f", schemas.PARTITIONS, ["partition", "bytes"])
         assert found.column("bytes").null_count == 600
 
-    def test_a_required_column_that_is_missing_is_refused(self, tmp_path: Path) -> None:
-        parquet.write(tmp_path / "f", self.ROWS.drop_columns(["partition"]))
+    def test_a_required_column_that_is_missing_is_refused(
+        self, requests: pa.Table, tmp_path: Path
+    ) -> None:
+        parquet.write(tmp_path / "f", requests.drop_columns(["partition"]))
         with pytest.raises(Refused, match="lacks its column partition"):
             parquet.read(tmp_path / "f", schemas.REQUESTS)
 
-    def test_nothing_is_left_of_a_file_that_cannot_be_written(self, tmp_path: Path) -> None:
+    def test_nothing_is_left_of_a_file_that_cannot_be_written(
+        self, requests: pa.Table, tmp_path: Path
+    ) -> None:
         (tmp_path / "f").mkdir()
         with pytest.raises(Refused, match="cannot be written"):
-            parquet.write(tmp_path / "f", self.ROWS)
+            parquet.write(tmp_path / "f", requests)
         assert [file.name for file in tmp_path.iterdir()] == ["f"]

@@ -12,6 +12,7 @@ import pytest
 import poolkeeper
 from conditions import until
 from fleet.conftest import where
+from matrices import soak
 
 STARTED_S = 240.0
 ENDED_S = 120.0
@@ -30,7 +31,7 @@ def of_session(leader: int) -> dict[int, str]:
     return found
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGINT, *soak(signal.SIGTERM)])
 def test_an_interrupt_while_java_starts(number: int, fleet: Path) -> None:
     words = [*where(fleet), "--processes", "1", "--conf", "spark.driver.memory=512m"]
     with subprocess.Popen(

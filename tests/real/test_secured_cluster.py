@@ -14,6 +14,7 @@ import pytest
 
 import traffic
 from conditions import until
+from matrices import in_part
 from poolkeeper.brokers.connections import WRONG_CREDENTIALS
 from real.executors import Executor
 from real.migrations import SLOW
@@ -138,7 +139,7 @@ COMMANDS = (
 )
 
 
-@pytest.mark.parametrize("words", COMMANDS)
+@pytest.mark.parametrize("words", in_part(COMMANDS, 3))
 def test_every_command_tells_once_of_wrong_credentials_and_of_a_stranger_s_certificate(
     secured: Secured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str
 ) -> None:

@@ -1,7 +1,7 @@
 """Several troubles at once, drawn from seeds: see `campaign`.
 
-So many seeds as there are groups of troubles draw each pair of them. `make test` plays two fifths
-of these; `make soak` plays the others, and 100,000 others on all processors.
+So many seeds as there are groups of troubles draw each pair of them. `make test` plays a fifth of
+these; `make soak` plays the others, and 100,000 others on all processors.
 What fails is printed by seed. One seed alone, with all that happened:
 
     PYTHONPATH=tests .venv/bin/python -m simulation.campaign SEED
@@ -24,7 +24,7 @@ MISSED_MAX = 2
 """Kinds that a chunk need not reach: some seldom find what they need."""
 
 
-@pytest.mark.parametrize("first", [0, CHUNK, *soak(2 * CHUNK, 3 * CHUNK, 4 * CHUNK)])
+@pytest.mark.parametrize("first", [0, *soak(CHUNK, 2 * CHUNK, 3 * CHUNK, 4 * CHUNK)])
 def test_a_cluster_lives_through_several_troubles_at_once(first: int) -> None:
     tally = play_some(range(first, min(first + CHUNK, SEEDS)))
     assert_lawful(tally, MISSED_MAX)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from matrices import in_part
 from poolkeeper.errors import Stale
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome, State
@@ -84,7 +85,7 @@ def test_a_claim_is_tried_after_each_pass_of_a_run() -> None:
     assert executor.passes == PASSES.stop
 
 
-@pytest.mark.parametrize("passes", PASSES)
+@pytest.mark.parametrize("passes", in_part(PASSES, 2))
 def test_nothing_of_kafka_is_written_once_kraft_leads(passes: int) -> None:
     cluster, executor = claimed_after(passes)
     assert [*cluster.written()] == []

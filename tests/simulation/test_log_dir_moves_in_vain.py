@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from matrices import soak
 from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Ending
@@ -89,7 +90,7 @@ def _until_held(case: Case, spoil: Callable[[Case], None], reason: WaitReason) -
     ("spoil", "reason"),
     [
         pytest.param(_undo_always, WaitReason.LOG_DIR_MOVE_UNDONE, id="taken back"),
-        pytest.param(_refuse_all, WaitReason.LOG_DIR_MOVE_REFUSED, id="refused"),
+        *soak((_refuse_all, WaitReason.LOG_DIR_MOVE_REFUSED)),
     ],
 )
 def test_moves_that_come_to_nothing_are_left_alone_for_longer_and_longer(

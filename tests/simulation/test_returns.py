@@ -60,7 +60,7 @@ def test_a_target_that_heal_counts_as_gone_is_dropped(kafka: str) -> None:
 
 
 @pytest.mark.parametrize("given_up", ["heal", "drain"])
-@pytest.mark.parametrize("kafka", VERSIONS)
+@pytest.mark.parametrize("kafka", in_part(VERSIONS, 2))
 def test_a_replica_that_a_move_keeps_and_that_is_gone_keeps_no_run_back(
     kafka: str, given_up: str
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import builders
 from builders import MIB, pool_spec, topic_spec
+from matrices import soak
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.specs import Capacity, Goal, GoalKind
 from poolkeeper.model.topology import Broker, Cluster, Partition, Topic
@@ -136,7 +137,7 @@ def test_a_change_copies_hardly_more_than_it_must(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("goals", [SIZES, SIZES_FIRST], ids=["after-counts", "before-counts"])
-@pytest.mark.parametrize("change", [joined, weighed])
+@pytest.mark.parametrize("change", [weighed, *soak(joined)])
 def test_bytes_cost_little_more_than_a_solver_finds(
     goals: tuple[Goal, ...],
     change: Callable[[Scene, random.Random], None],

@@ -26,9 +26,12 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 def zookeeper_credentials(name: str, secret: Secret) -> ZooKeeperCredentials:
     """Parse ZooKeeper credentials; raises `Refused` naming the key that is missing or wrong."""
     scheme = _choice(name, secret, "scheme", Scheme.DIGEST)
-    return ZooKeeperCredentials(
-        _text(name, secret, "username"), _text(name, secret, "password"), scheme
-    )
+    username, password = _text(name, secret, "username"), _text(name, secret, "password")
+    if scheme is Scheme.DIGEST and ":" in username:
+        raise Refused(
+            f"Secret {name}: username has a colon (expected none with ZooKeeper's scheme digest)"
+        )
+    return ZooKeeperCredentials(username, password, scheme)
 
 
 def broker_credentials(name: str, secret: Secret) -> BrokerCredentials:

@@ -82,6 +82,12 @@ def test_secrets_say(read: Reader, secret: dict[str, bytes], expected: object) -
             id="a scheme that is none",
         ),
         pytest.param(
+            zookeeper_credentials,
+            USER | {"username": b"pool:keeper"},
+            "Secret s: username has a colon (expected none with ZooKeeper's scheme digest)",
+            id="a user of digest that ends at its colon",
+        ),
+        pytest.param(
             broker_credentials,
             {"username": b"\xff", "password": b"x"},
             "Secret s: username is no text (expected UTF-8)",

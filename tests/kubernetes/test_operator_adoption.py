@@ -19,6 +19,7 @@ def test_a_topic_is_taken_over_as_it_is(scene):
         "observedGeneration": 1,
         "topicName": "orders",
         "topicId": "",
+        "cluster": scene.name,
         "pool": scene.full("pool", "p"),
         "partitions": 3,
         "replicationFactor": 2,

@@ -25,7 +25,13 @@ IN_FAST = kafka_topic(
     "orders", (1, 2), (2, 3), (3, 1), (2, 1), config={"cleanup.policy": "compact"}
 )
 IN_SLOW = kafka_topic("orders", (4, 5), (5, 6), (6, 4), (5, 4))
-FACTS = {"topicName": "orders", "topicId": "id-orders", "partitions": 4, "replicationFactor": 2}
+FACTS = {
+    "topicName": "orders",
+    "topicId": "id-orders",
+    "cluster": "main",
+    "partitions": 4,
+    "replicationFactor": 2,
+}
 
 
 def topic_status(*says: str, generation: int = 1, **fields: Any) -> dict[str, Any]:

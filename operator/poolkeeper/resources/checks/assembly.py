@@ -130,7 +130,7 @@ def _parts_of(
     twins = _twins(parts)
     for each in named_later:
         home = cluster_of.get(each.refers, "")
-        lived = cluster_of.get((each.status or {}).get("pool", ""), home)
+        lived = _lived(each, parts, cluster_of) or home
         if home and _is_renamed(lived, home, parts, twins):
             lived = home
         part = parts.setdefault(lived, ClusterParts())
@@ -141,6 +141,20 @@ def _parts_of(
     for part in parts.values():
         part.known_pools, part.known_clusters = sorted(cluster_of), clusters
     return parts, twins
+
+
+def _lived(
+    topic: CustomResource, parts: Mapping[str, ClusterParts], cluster_of: Mapping[str, str]
+) -> str:
+    """The cluster that a Topic's Kafka topic was last seen in; "" if none is known or there.
+
+    While it moves from pool to pool it is in none, and an earlier release told of pools alone.
+    """
+    status = topic.status or {}
+    seen = parts.get(status.get("cluster", ""))
+    if seen is not None and seen.cluster is not None:
+        return seen.cluster.name
+    return cluster_of.get(status.get("pool", ""), "")
 
 
 def _with_tenancy(cluster: CustomResource, own_namespace: str) -> CustomResource:

@@ -84,10 +84,11 @@ def other_cluster_verdict(topic: CustomResource, lived: str, home: str) -> Verdi
 
     A Topic never leads from one cluster to another: those would be two Kafka topics.
     """
-    now = (topic.status or {}).get("pool", "")
+    pool = (topic.status or {}).get("pool", "")
+    now = f"{pool} of {lived}" if pool else lived
     message = (
         f"spec.poolRef: ResourcePool {topic.refers} is of KafkaCluster {home}, the topic lives in"
-        f" {now} of {lived}; name a pool of {lived}, or delete this Topic and create another"
+        f" {now}; name a pool of {lived}, or delete this Topic and create another"
     )
     return Verdict("OtherCluster", message)
 

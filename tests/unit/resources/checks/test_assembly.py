@@ -270,6 +270,31 @@ def test_a_topic_does_not_go_to_another_cluster() -> None:
     assert other.topics == ()
 
 
+def test_a_topic_that_moves_from_pool_to_pool_does_not_go_to_another_cluster() -> None:
+    """Its status names no pool meanwhile."""
+    second = kafka_cluster("second", connect="zk:2181/second")
+    far = pool("far", 1, cluster="second")
+    moving = topic("orders", "far", status={"cluster": "main"})
+    found = assemble([MAIN, second, FAST, far, moving])
+    assert verdicts(found["main"])["Topic shop/orders"] == Verdict(
+        "OtherCluster",
+        "spec.poolRef: ResourcePool far is of KafkaCluster second, the topic lives in main; name a"
+        " pool of main, or delete this Topic and create another",
+    )
+    other = found["second"].desired
+    assert other is not None
+    assert other.topics == ()
+
+
+def test_a_pool_that_is_made_again_takes_no_topic_to_another_cluster() -> None:
+    second = kafka_cluster("second", connect="zk:2181/second")
+    again = pool("fast", 1, cluster="second")
+    moved = topic("orders", "fast", status={"cluster": "main", "pool": "fast"})
+    found = assemble([MAIN, second, again, moved])
+    assert verdicts(found["main"])["Topic shop/orders"].reason == "OtherCluster"
+    assert assemble([second, again, moved])["second"].verdicts == {}
+
+
 def test_a_topic_follows_a_cluster_that_was_renamed_once_the_old_one_is_gone() -> None:
     """Its pool of before is still there, for example while another Topic names it."""
     second = kafka_cluster("second", connect="zk:2181/kafka")

@@ -19,7 +19,7 @@ from poolkeeper.resources.status.topic.situation import TopicSituation
 from poolkeeper.resources.status.wording import coarse, foreign_finalizers_phrase
 
 _FACTS = (
-    "topicName", "topicId", "pool", "partitions", "replicationFactor", "foreignConfig",
+    "topicName", "topicId", "cluster", "pool", "partitions", "replicationFactor", "foreignConfig",
 )  # fmt: skip
 
 
@@ -62,7 +62,8 @@ def _rejected_condition(resource: CustomResource, verdict: Verdict) -> ReadyCond
 
 def _kept_text(resource: CustomResource) -> str:
     """What is appended for a rejected Topic with `Delete` whose Kafka topic existed: it stays."""
-    spec, existed = resource.spec, bool((resource.status or {}).get("pool"))
+    before = resource.status or {}
+    spec, existed = resource.spec, bool(before.get("cluster") or before.get("pool"))
     if not existed or not isinstance(spec, TopicSpec):
         return ""
     deletes = spec.deletion_policy is DeletionPolicy.DELETE
@@ -113,6 +114,7 @@ def _facts(at: TopicSituation) -> dict[str, Any]:
         return {}
     found = {
         "topicId": standing.topic_id,
+        "cluster": at.inputs.assembly.name,
         "pool": standing.pool,
         "partitions": standing.partitions,
         "replicationFactor": standing.replication_factor,

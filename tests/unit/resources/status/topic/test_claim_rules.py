@@ -176,10 +176,11 @@ def test_a_kafka_topic_that_does_not_exist_is_not_kept_for_others() -> None:
     ("policy", "status", "told"),
     [
         ("Delete", {"pool": "fast"}, "; if it is deleted as it is, its Kafka topic is kept"),
+        ("Delete", {"cluster": "main"}, "; if it is deleted as it is, its Kafka topic is kept"),
         ("Delete", {}, ""),
         ("Retain", {"pool": "fast"}, ""),
     ],
-    ids=["told-before", "never-had-a-topic", "kept-in-any-case"],
+    ids=["told-before", "between-two-pools", "never-had-a-topic", "kept-in-any-case"],
 )
 def test_a_topic_that_its_pool_no_longer_admits_says_what_its_deletion_would_do(
     policy: str, status: dict[str, Any], told: str

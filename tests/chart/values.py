@@ -104,6 +104,11 @@ REFUSED = {
     "networkPolicy.metricsFrom": [
         [{"ipBlock": {"cidr": "10.0.0.0"}}],
         [{"ipBlock": {"cidr": "everywhere"}}],
+        [{"ipBlock": {"cidr": "10.0.0.0/33"}}],
+        [{"ipBlock": {"cidr": "10.0.0.256/8"}}],
+        [{"ipBlock": {"cidr": "10.0.0/8"}}],
+        [{"ipBlock": {"cidr": "fd00::/129"}}],
+        [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/99"]}}],
         [{"ipBlock": {"cidr": "10.0.0.0/8"}, "podSelector": {}}],
         [{}],
     ],
@@ -123,7 +128,12 @@ TAKEN = {
     "tolerations": [[{"operator": "Exists"}], [{"key": "a"}], [{"key": "a", "value": "b"}]],
     "resources.limits": [{"memory": "1.5Gi", "cpu": 2, "example.com/gpu": 1}, {}],
     "podMonitor.interval": ["30s", "500ms"],
-    "networkPolicy.metricsFrom": [[{"ipBlock": {"cidr": "10.0.0.0/8"}}], [{"podSelector": {}}]],
+    "networkPolicy.metricsFrom": [
+        [{"ipBlock": {"cidr": "10.0.0.0/8"}}],
+        [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["255.255.255.255/32", "169.254.0.0/16"]}}],
+        [{"ipBlock": {"cidr": "fd00:10::/64", "except": ["fd00:10::1/128"]}}],
+        [{"podSelector": {}, "namespaceSelector": {}}],
+    ],
     "nodeSelector": [GONE, {"kubernetes.io/os": "linux"}],
     "affinity": [GONE, {}],
 }

@@ -139,6 +139,94 @@ def test_wrong_values_are_refused_with_their_place(values, place, complaint):
     assert f"at '{place}': {complaint}" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("values", "place", "told"),
+    [
+        pytest.param(
+            {"commonLabels": {"app.kubernetes.io/name": "x"}},
+            "/commonLabels/app.kubernetes.io~1name",
+            "the chart itself sets app.kubernetes.io/name, instance, version, component, part-of,"
+            " managed-by and helm.sh/chart",
+            id="a-label",
+        ),
+        pytest.param(
+            {"extraEnv": [{"name": "POD_IP", "value": "x"}]},
+            "/extraEnv/0/name",
+            "the chart itself sets POD_NAME, POD_NAMESPACE and POD_IP",
+            id="a-variable",
+        ),
+        pytest.param(
+            {"extraVolumes": [{"name": "tmp"}]},
+            "/extraVolumes/0/name",
+            "the chart itself has tmp, planner and storage",
+            id="a-volume",
+        ),
+        pytest.param(
+            {"extraVolumeMounts": [{"name": "a", "mountPath": "/tmp"}]},
+            "/extraVolumeMounts/0/mountPath",
+            "the chart itself mounts /tmp, /etc/poolkeeper/planner and /etc/poolkeeper/storage",
+            id="a-folder",
+        ),
+        pytest.param(
+            {"networkPolicy": {"uiFrom": [{"ipBlock": {"cidr": "::/0"}, "podSelector": {}}]}},
+            "/networkPolicy/uiFrom/0/podSelector",
+            "left out beside ipBlock",
+            id="beside-another",
+        ),
+    ],
+)
+def test_what_is_the_charts_own_is_refused_with_all_that_is(values, place, told):
+    with pytest.raises(RefusedValuesError) as refused:
+        render(values)
+    (line,) = [line for line in str(refused.value).splitlines() if f"at '{place}':" in line]
+    assert told in line
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        pytest.param(
+            {"resources": {"requests": {"memory": "4Gi"}}},
+            "resources.requests.memory of 4Gi is above resources.limits.memory of 2Gi; raise the"
+            " limit as well",
+            id="a-request-above-the-limit-of-the-chart",
+        ),
+        pytest.param(
+            {"ui": {"resources": {"requests": {"cpu": "1500m"}, "limits": {"cpu": 1}}}},
+            "ui.resources.requests.cpu of 1500m is above ui.resources.limits.cpu of 1",
+            id="units-differ",
+        ),
+        pytest.param(
+            {"extraVolumeMounts": [{"name": "certs", "mountPath": "/certs"}]},
+            "extraVolumeMounts[0].name: there is no volume certs (expected one of tmp); add it to"
+            " extraVolumes",
+            id="no-volume",
+        ),
+        pytest.param(
+            {"extraVolumes": [{"name": "a", "emptyDir": {}}, {"name": "a", "emptyDir": {}}]},
+            "extraVolumes[1].name: there is a volume a already",
+            id="a-volume-twice",
+        ),
+        pytest.param(
+            {"extraVolumeMounts": [{"name": "tmp", "mountPath": "/a"}] * 2},
+            "extraVolumeMounts[1].mountPath: something is mounted at /a already",
+            id="a-folder-twice",
+        ),
+    ],
+)
+def test_values_that_do_not_go_together_are_refused(values, told):
+    with pytest.raises(RefusedValuesError) as refused:
+        render(values)
+    assert told in str(refused.value)
+
+
+def test_requests_as_large_as_limits_are_taken():
+    same = {"requests": {"memory": "2048Mi", "cpu": "500m"}, "limits": {"cpu": 0.5}}
+    mount = {"name": "certs", "mountPath": "/certs"}
+    volume = {"name": "certs", "secret": {"secretName": "ca"}}
+    assert render({"resources": same, "extraVolumes": [volume], "extraVolumeMounts": [mount]})
+
+
 def test_an_account_that_exists_needs_its_name():
     with pytest.raises(RefusedValuesError, match=r"serviceAccount\.name is needed"):
         render({"serviceAccount": {"create": False}})

@@ -18,7 +18,8 @@ The definitions of the kinds may be of an earlier release, and lack a field. Ser
 refuses the whole status then. So it is replaced: the server leaves out what it does not know. Parts
 of what was replaced do not belong to who applies. A condition that is applied no more then stays
 without its message, or whatever else the replacement had changed, and each later status would be
-refused for that. So what is refused is replaced as well.
+refused for that. So what is refused is replaced as well. When definitions have what they lacked,
+`lacking_definitions` finds that out.
 
 While the server is away all threads pause together, so that it is not flooded when it returns. An
 object that alone cannot be written (RBAC of its namespace) does not delay others. Writes to one
@@ -43,6 +44,7 @@ from poolkeeper.errors import Forbidden, PoolkeeperError, Refused, Stale, Undecl
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.client.references import Reference
 from poolkeeper.kube.objects.conditions import Status, status_bytes, with_transitions
+from poolkeeper.kube.objects.lacking_definitions import LackingDefinitions
 from poolkeeper.kube.objects.rate_limit import LogRateLimit
 from poolkeeper.kube.objects.work_queue import OWN_PAUSE_S, WorkQueue
 from poolkeeper.model.names import API_VERSION
@@ -86,11 +88,15 @@ class _PendingStatus:
 
 @frozen
 class _WrittenStatus:
-    """The status sent, and the digest of the status that the server returned."""
+    """The status sent, and the digest of the status that the server returned.
+
+    `lacks`: fields of it were left out, as the definition of its kind has none of them.
+    """
 
     sent: bytes
     live: bytes
     at_s: float
+    lacks: bool
 
 
 class StatusWriter:
@@ -126,6 +132,7 @@ class StatusWriter:
         self._reason = ""
         self._failures_log = LogRateLimit()
         self._undeclared_log = LogRateLimit()
+        self._lacking = LackingDefinitions(clock)
         self._threads = [
             Thread(target=self._work, name=f"status-{number}", daemon=True)
             for number in range(workers)
@@ -224,15 +231,21 @@ class StatusWriter:
 
     def _write(self, pending: _PendingStatus) -> None:
         reference = pending.reference
-        before = self._live_status(reference, pending.live)
+        with self._lock:
+            written = self._written.get(reference)
+        before = self._live_status(written, pending.live)
         status = with_transitions(json.loads(pending.status), before, pending.at)
         sent = status_bytes(status)
-        if before is not None and sent == status_bytes(before):
+        same = before is not None and sent == status_bytes(before)
+        lacked_s = written.at_s if same and written is not None and written.lacks else None
+        if same and (lacked_s is None or not self._lacking.is_due(reference.kind, lacked_s)):
             return
+        lacks = False
         try:
             answer = self._api.apply(reference.status_path, _body(reference, sent), MANAGER)
-        except UndeclaredField as lacking:
-            self._log_undeclared(reference, lacking)
+        except UndeclaredField as undeclared:
+            lacks = True
+            self._log_undeclared(reference, undeclared)
             answer = self._replace(reference, status)
         except Refused:
             # Without a test, as a policy's refusal of a patch looks like a test that failed.
@@ -243,8 +256,10 @@ class StatusWriter:
             answer = self._api.patch_json(reference.status_path, _replacement(answer, status))
         if reference.uid not in ("", answer["metadata"]["uid"]):
             return
+        if lacked_s is not None and not lacks:
+            self._lacking.take(reference.kind)
         live = _digest(answer.get("status") or {})
-        self._remember(reference, _WrittenStatus(sent, live, self._clock()))
+        self._remember(reference, _WrittenStatus(sent, live, self._clock(), lacks))
 
     def _remember(self, reference: Reference, written: _WrittenStatus) -> None:
         with self._lock:
@@ -286,10 +301,8 @@ class StatusWriter:
         self._forget_written(reference)
         return None
 
-    def _live_status(self, reference: Reference, live: Status | None) -> Status | None:
+    def _live_status(self, written: _WrittenStatus | None, live: Status | None) -> Status | None:
         """Return the live status as far as the writer or the caller knows it."""
-        with self._lock:
-            written = self._written.get(reference)
         if written is None:
             return live
         fresh = self._clock() - written.at_s < VIEW_LAG_S

@@ -4,7 +4,9 @@ import pytest
 
 from poolkeeper.errors import Refused, UndeclaredField
 from unit.kube.objects.status_ground import (
+    OTHER,
     TOPIC,
+    Clock,
     Objects,
     dated,
     said,
@@ -76,18 +78,24 @@ def test_a_status_that_cannot_be_applied_is_replaced(writing):
 
 
 class Older(Objects):
-    """A server whose definition of the kind lacks the field `late`."""
+    """A server whose definition of the kind lacks the field `late`, while it is `older`."""
+
+    def __init__(self):
+        super().__init__()
+        self.older, self.asked = True, []
 
     def apply(self, path, body, manager):
-        if "late" in body["status"]:
+        self.asked.append(path)
+        if self.older and "late" in body["status"]:
             raise UndeclaredField("typed patch object: .status.late: field not declared in schema")
         return super().apply(path, body, manager)
 
     def patch_json(self, path, operations):
         self.bodies.append(operations)
         status = {k: v for k, v in operations[-1]["value"].items() if k != "late"}
-        self.status[path.removesuffix("/status")] = status
-        return {"metadata": {"uid": "u1"}, "status": status}
+        name = path.removesuffix("/status")
+        self.status[name] = status
+        return {"metadata": {"uid": self.uids[name]}, "status": status}
 
 
 def test_what_an_earlier_definition_lacks_is_left_out_of_a_status(writing, caplog):
@@ -100,6 +108,34 @@ def test_what_an_earlier_definition_lacks_is_left_out_of_a_status(writing, caplo
     assert writer.flush(5)
     assert (len(objects.bodies), writer.writes, writer.refused) == (1, 1, 0)
     assert "apply the CRDs of this release" in caplog.text
+
+
+def test_what_a_definition_lacked_is_written_once_it_has_it(writing):
+    """Nothing else changes: nobody tells of a definition that is applied later."""
+    objects, clock, late = Older(), Clock(), said(late={"seconds": 9})
+    writer = writing(objects, clock=clock, workers=1)
+
+    def put(*references):
+        objects.asked.clear()
+        for each in references:
+            writer.put(each, late, objects.status.get(each.path, {}))
+        assert writer.flush(5)
+        return len(objects.asked)
+
+    assert put(TOPIC, OTHER) == 2
+    clock.now_s += 30
+    assert put(TOPIC, OTHER) == 0
+    clock.now_s += 30
+    assert put(TOPIC, OTHER) == 1  # one of a kind at a time
+    clock.now_s += 59
+    assert put(TOPIC, OTHER) == 0
+    objects.older = False
+    clock.now_s += 1
+    assert put(TOPIC, OTHER) == 1 + 1
+    found = [objects.status[each.path] for each in (TOPIC, OTHER)]
+    assert found == [dated(late={"seconds": 9})] * 2
+    clock.now_s += 600
+    assert put(TOPIC, OTHER) == 0
 
 
 def test_what_an_earlier_definition_lacks_of_what_is_gone_is_not_written(writing):

@@ -1,5 +1,7 @@
 """What simulated brokers do beside reassignments: lives, leaders, elections."""
 
+from dataclasses import replace
+
 import pytest
 
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
@@ -69,6 +71,44 @@ def test_who_is_no_replica_any_more_does_not_join_the_isr(kafka: str) -> None:
     cluster.simulation.brokers[1].isr_expansion.caught_up(Tp("t", 0), 3)
     cluster.clock.advance(5_000)
     assert cluster.state("t", 0)[:2] == (1, [1, 2])
+
+
+@ERAS
+def fall_behind(cluster: SimulatedCluster) -> None:
+    """Let broker 2 copy nothing, and broker 1 take it out of the ISR of its partition."""
+    simulation, tp = cluster.simulation, Tp("t", 0)
+    simulation.set_size("t", 0, MB)
+    simulation.surroundings.network[2] = 1.0
+    simulation.brokers[2].disk.hold(simulation.brokers[2].disk.logs[tp], 0)
+    simulation.brokers[1].isr_expansion.fell_behind(tp, 2)
+    cluster.clock.advance(100)
+
+
+@ERAS
+def test_who_falls_behind_leaves_the_isr_and_comes_back_in_the_same_epoch(kafka: str) -> None:
+    cluster = cluster_of(kafka)
+    cluster.create_topic("t", [1, 2])
+    fall_behind(cluster)
+    cluster.clock.advance(8_000)
+    assert cluster.state("t") == (1, [1], 0)
+    del cluster.simulation.surroundings.network[2]
+    cluster.simulation.transfers.changed()
+    cluster.clock.advance(5_000)
+    assert cluster.state("t") == (1, [1, 2], 0)
+
+
+@pytest.mark.parametrize("kafka", ["0.10.2.2", "2.0.1"])
+def test_a_leader_goes_by_the_isr_that_it_wrote(kafka: str) -> None:
+    """Its controller tells what it read last, with whatever it tells next."""
+    cluster = cluster_of(kafka)
+    cluster.create_topic("t", [1, 2])
+    fall_behind(cluster)
+    leader, tp = cluster.simulation.brokers[1], Tp("t", 0)
+    wrote = leader.state_of(tp)
+    assert wrote is not None
+    assert wrote.isr == (1,)
+    leader.hear_leader(tp, replace(wrote, isr=(1, 2), version=wrote.version - 1), (1, 2), None)
+    assert leader.state_of(tp) == wrote
 
 
 def test_a_topic_with_an_id_keeps_it_and_its_node() -> None:

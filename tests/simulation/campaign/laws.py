@@ -222,14 +222,16 @@ def _check_state(s: Situation, ledger: _Ledger, operation: Operation, now_ms: in
 
 
 def _returned_ms(s: Situation, ledger: _Ledger, id_: int, now_ms: int) -> float:
-    """Return when a broker was registered again after its last death; 0 if it has not died yet.
+    """Return when a broker was registered again after its last death, or could copy again after
+    it fell behind; 0 if neither has happened yet.
 
     A broker that returned is hurt until it has been in sync again.
     """
     died_ms = max((at_ms for at_ms in s.died_ms.get(id_, ()) if at_ms <= now_ms), default=0)
     if not died_ms:
         return 0
-    return min((at for at in ledger.registered_ms.get(id_, ()) if at > died_ms), default=math.inf)
+    back_ms = (*ledger.registered_ms.get(id_, ()), *s.caught_up_ms.get(id_, ()))
+    return min((at for at in back_ms if at > died_ms), default=math.inf)
 
 
 def _take_topic(ledger: _Ledger, topic: str, data: bytes | None) -> None:

@@ -1,12 +1,16 @@
-"""Brokers that die, return, restart, lose their sessions, and whose disks fill."""
+"""Brokers that die, return, restart, fall behind, lose their sessions, and whose disks fill."""
 
 from dataclasses import replace
 
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SESSION_MS
 from poolkeeper.sandbox.simulation import BrokerSpec
 from simulation.campaign.kinds import Trouble
-from simulation.campaign.situation import DISK_BYTES, Situation
+from simulation.campaign.situation import DISK_BYTES, MB, Situation
 from simulation.kraft import CONTROLLER, MIGRATION
+
+STALLED_BYTES_PER_S = 1.0
+MISSED_BYTES = 1 * MB
+"""What a leader got while a follower of it fell behind."""
 
 
 def change_controller(s: Situation) -> bool:
@@ -71,6 +75,38 @@ def session_ends(s: Situation) -> bool:
         return False
     s.died_ms.setdefault(id_, []).append(s.now_ms)
     s.cluster.server.expire(s.cluster.simulation.brokers[id_].client.session_id)
+    return True
+
+
+def lags(s: Situation) -> bool:
+    """A broker's network is as good as gone for a while; leaders take it out of their ISRs."""
+    simulation = s.cluster.simulation
+    id_ = s.dice.choice(s.live)
+    followed = [
+        (leader, tp)
+        for leader in simulation.brokers.values()
+        if leader.alive and leader.id != id_
+        for tp, role in sorted(leader.roles.items())
+        if role.state.leader == leader.id and id_ in role.state.isr
+    ]
+    if not followed or id_ in simulation.surroundings.network:
+        return False
+    s.died_ms.setdefault(id_, []).append(s.now_ms)
+    simulation.transfers.settle()
+    simulation.surroundings.network[id_] = STALLED_BYTES_PER_S
+    disk = simulation.brokers[id_].disk
+    for leader, tp in followed:
+        if (log := disk.logs.get(tp)) is not None:
+            disk.hold(log, max(0, log.bytes - MISSED_BYTES))
+        leader.isr_expansion.fell_behind(tp, id_)
+    simulation.transfers.changed()
+
+    def catch_up() -> None:
+        s.caught_up_ms.setdefault(id_, []).append(s.now_ms)
+        simulation.surroundings.network.pop(id_)
+        simulation.transfers.changed()
+
+    s.later(s.dice.uniform(2_000, 20_000), catch_up)
     return True
 
 
@@ -169,6 +205,7 @@ MACHINES = {
     Trouble.BROKER_EMPTIED: is_emptied,
     Trouble.BROKER_JOINS: joins,
     Trouble.BROKER_SESSION_ENDS: session_ends,
+    Trouble.BROKER_LAGS: lags,
     Trouble.DISK_FILLS: disks_fill,
     Trouble.LOG_DIR_FAILS: log_dir_fails,
     Trouble.LOG_DIR_REPLACED: log_dir_is_replaced,

@@ -160,6 +160,12 @@ def take_back(s: Situation) -> bool:
     return edited
 
 
+def run_repair(s: Situation) -> bool:
+    """End the process, run `poolkeeper repair`, start another: repair works while no other does."""
+    s.repair_due = True
+    return True
+
+
 def change_goals(s: Situation) -> bool:
     pool = s.dice.choice(s.desired.pools)
     kinds = (GoalKind.BYTES, GoalKind.REPLICAS, GoalKind.LEADERS)
@@ -247,6 +253,7 @@ PEOPLE = {
     Trouble.TOPIC_ADDED: add_topic,
     Trouble.TOPIC_DOOMED: doom_topic,
     Trouble.POOL_RENAMED: rename_pool,
+    Trouble.REPAIRED: run_repair,
     Trouble.TAKEN_BACK: take_back,
     Trouble.GOALS_CHANGED: change_goals,
     Trouble.MIN_ISR_RAISED: raise_min_isr,

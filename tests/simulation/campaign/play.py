@@ -67,12 +67,19 @@ class Loop(Executor):
 
     def _open(self, plan: Faults) -> FakeSession:
         self._last = None  # what did not change while no pass ended may just be about to
+        s = self.situation
+        assert s is not None
+        if s.repair_due:
+            s.repair_due = False
+            repairs.repair(s)
         return Executor._open(self, plan)
 
     def _pass(self, context: PassContext) -> Outcome:
         s = self.situation
         assert s is not None
         context = replace(context, now_ms=lambda: s.now_ms + s.skew_ms)
+        if s.repair_due:
+            raise Unavailable("a person ended this process, to run repair")
         try:
             if s.desired.cluster.mode is Mode.PLAN_ONLY:
                 return preview_cluster(context.preview, s.desired)

@@ -47,13 +47,15 @@ class Situation:
     `tells_logs`: brokers that are asked list their logs, and tell their release. `sizes`: the bytes
     of each partition. `quiet_from_ms`: nothing is under way after that.
     `skew_ms`: what the clock of our process is ahead.
-    `died_ms`: when each broker did. `away`: when ZooKeeper is away, from and to.
+    `died_ms`: when each broker did, or fell behind; `caught_up_ms`: when it could copy again.
+    `away`: when ZooKeeper is away, from and to.
     `foreign_throttles`: config nodes in which somebody else set throttles. `deleted`: topics that
     somebody deleted or asked to delete. `struck`: what happened, with its time.
     `hidden`: nodes that Poolkeeper may not read, or not write.
     `offer`: the plan of a Rebalance that is neither done nor refused; `offer_due`: one is to be
-    made. `window`: what such a plan waits for. `claims`: from which zxid to which one a KRaft
-    controller had claimed the cluster.
+    made. `window`: what such a plan waits for. `repair_due`: a person runs `repair` before the next
+    process begins. `claims`: from which zxid to which one a KRaft controller had claimed the
+    cluster.
     """
 
     seed: int
@@ -67,6 +69,7 @@ class Situation:
     quiet_from_ms: int = 0
     skew_ms: int = 0
     died_ms: dict[int, list[int]] = field(default_factory=dict)
+    caught_up_ms: dict[int, list[int]] = field(default_factory=dict)
     away: tuple[int, int] | None = None
     foreign_throttles: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
@@ -76,6 +79,7 @@ class Situation:
     offer: ExternalPlan | None = None
     offer_due: bool = False
     window: Wait | None = None
+    repair_due: bool = False
     claims: list[tuple[int, int]] = field(default_factory=list)
 
     @property

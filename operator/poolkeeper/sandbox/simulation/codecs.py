@@ -344,3 +344,9 @@ def decode_change(data: bytes) -> str:
 def with_in_sync(state: PartitionState, replica: int, controller_epoch: int) -> PartitionState:
     """Return the state with one more replica in sync: at the end, in the same leader epoch."""
     return replace(state, isr=(*state.isr, replica), controller_epoch=controller_epoch)
+
+
+def without_in_sync(state: PartitionState, replica: int, controller_epoch: int) -> PartitionState:
+    """Return the state with one replica fewer in sync, in the same leader epoch."""
+    isr = tuple(id_ for id_ in state.isr if id_ != replica)
+    return replace(state, isr=isr, controller_epoch=controller_epoch)

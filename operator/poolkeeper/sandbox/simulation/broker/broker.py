@@ -237,7 +237,7 @@ class SimulatedBroker:
     ) -> None:
         """Take in who leads a partition that it hosts, and who is in sync."""
         known = self.roles.get(tp)
-        if known is not None and state.leader_epoch < known.state.leader_epoch:
+        if known is not None and _age(state) < _age(known.state):
             return
         if tp not in self.disk.logs and not self.configs.loads(tp.topic):
             self._world.note(f"broker {self.id}: {tp} has a config that cannot be loaded")
@@ -311,6 +311,11 @@ class SimulatedBroker:
         term = self.term
         if term is not None:
             term.post(lambda: topics.log_deleted(term, tp, broker))
+
+
+def _age(state: PartitionState) -> tuple[int, int]:
+    """Return what grows with each write: leaders change ISRs within their epoch (up to 2.6)."""
+    return state.leader_epoch, state.version
 
 
 def _ensure(client: Client, path: str, data: bytes = b"") -> None:

@@ -1,10 +1,11 @@
-"""How a leader lets a replica that caught up into the ISR.
+"""How a leader lets a replica that caught up into the ISR, and takes out one that fell behind.
 
 Up to 2.6 the leader writes the state itself, with the version that it read and the controller epoch
 that it was last told, and some seconds later leaves a notification that makes the controller read
 it. From 2.7 on it asks the controller, and asks again if nothing came of it.
 """
 
+from dataclasses import replace
 from typing import Protocol
 
 from kazoo.exceptions import BadVersionError
@@ -67,41 +68,49 @@ class IsrExpansion:
             return
         self._asked.add((tp, replica))
         delay_ms = self._world.choices.join_ms(tp, replica)
-        self._world.clock.after(delay_ms, lambda: self._ask(tp, replica))
+        self._world.clock.after(delay_ms, lambda: self._ask(tp, replica, joins=True))
         self._world.clock.after(delay_ms + AGAIN_MS, lambda: self._again(tp, replica))
+
+    def fell_behind(self, tp: Tp, replica: int) -> None:
+        """Take out a replica that runs and has not kept up."""
+        self._ask(tp, replica, joins=False)
 
     def _again(self, tp: Tp, replica: int) -> None:
         self._asked.discard((tp, replica))
         self._world.on_flow()
 
-    def _ask(self, tp: Tp, replica: int) -> None:
+    def _ask(self, tp: Tp, replica: int, *, joins: bool) -> None:
         state = self._broker.state_of(tp) if self._broker.alive else None
-        if state is None or state.leader != self._broker.id or not self._world.serves(replica):
+        if state is None or state.leader != self._broker.id:
+            return
+        if joins and not self._world.serves(replica):
             return
         if not self._world.profile.controller_writes_isr:
-            self._broker.side.post(lambda: self._write(tp, replica))
+            self._broker.side.post(lambda: self._write(tp, replica, joins=joins))
             return
         term = self._world.office()
         if term is not None:
-            leader, epoch = self._broker.id, state.leader_epoch
-            term.post(lambda: membership.isr_asked(term, tp, leader, epoch, replica))
+            leader = (self._broker.id, state.leader_epoch)
+            term.post(lambda: membership.isr_asked(term, tp, leader, replica, joins=joins))
 
-    def _write(self, tp: Tp, replica: int) -> Steps:
+    def _write(self, tp: Tp, replica: int, *, joins: bool) -> Steps:
         known = self._broker.state_of(tp)
         found = self._broker.client.get(state_path(tp))
         if known is None or found is None:
             return
         state = codecs.decode_state(found[0], found[1].version)
         told = (state.leader, state.leader_epoch) == (self._broker.id, known.leader_epoch)
-        if not told or replica in state.isr or not self._broker.is_replica(tp, replica):
+        in_isr = replica in state.isr
+        if not told or in_isr is joins or not self._broker.is_replica(tp, replica):
             return
-        after = codecs.with_in_sync(state, replica, known.controller_epoch)
+        change = codecs.with_in_sync if joins else codecs.without_in_sync
+        after = change(state, replica, known.controller_epoch)
         write = WriteNode(state_path(tp), codecs.encode_state(after), state.version)
         try:
             self._broker.client.commit([write])
         except BadVersionError:
             return  # the controller was faster; what it wrote comes as a message
-        self._broker.isr_written(tp, after)
+        self._broker.isr_written(tp, replace(after, version=state.version + 1))
         self._note_change(tp)
         yield
 

@@ -143,23 +143,26 @@ def isr_changes(controller: ActiveController) -> Steps:
 
 
 def isr_asked(
-    controller: ActiveController, tp: Tp, leader: int, leader_epoch: int, joining: int
+    controller: ActiveController,
+    tp: Tp,
+    leader: tuple[int, int],
+    replica: int,
+    *,
+    joins: bool,
 ) -> Steps:
-    """Let a replica join the ISR, as its leader asked (2.7 and later)."""
+    """Let a replica join or leave the ISR, as its leader asked (2.7 and later).
+
+    `leader`: its id and its epoch.
+    """
     state = controller.read_state(tp)
     assignment = controller.assignment(tp)
-    if (
-        state is None
-        or assignment is None
-        or (state.leader, state.leader_epoch)
-        != (
-            leader,
-            leader_epoch,
-        )
-    ):
+    if state is None or assignment is None or (state.leader, state.leader_epoch) != leader:
         return
-    if joining in state.isr or joining not in assignment.replicas or joining not in controller.live:
+    if (replica in state.isr) is joins or replica not in assignment.replicas:
         return
-    controller.write_state(tp, codecs.with_in_sync(state, joining, controller.epoch))
+    if joins and replica not in controller.live:
+        return
+    change = codecs.with_in_sync if joins else codecs.without_in_sync
+    controller.write_state(tp, change(state, replica, controller.epoch))
     yield
     yield from reassignment_steps.isr_changed(controller, tp)

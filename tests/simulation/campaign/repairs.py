@@ -14,6 +14,7 @@ from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SESSION_MS
 from poolkeeper.sandbox.simulation.broker.log_dirs import Log
+from simulation.campaign import machines
 from simulation.campaign.situation import Situation
 
 TOPICS = "/brokers/topics"
@@ -61,7 +62,7 @@ def remove_earlier_logs(s: Situation) -> None:
             for tp in earlier:
                 broker.disk.delete(tp)
             s.busy(SESSION_MS + 2000)
-            s.later(SESSION_MS + 1000, partial(simulation.start_broker, id_))
+            s.later(SESSION_MS + 1000, partial(machines.start, s, id_))
 
 
 def remove_stray_logs(s: Situation) -> None:

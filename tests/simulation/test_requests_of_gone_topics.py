@@ -11,7 +11,7 @@ from poolkeeper.model.topology import TopicPartition
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster
 from poolkeeper.zk import znodes
 from poolkeeper.zk.journal import runs
-from simulation.executors import converged
+from simulation.executors import Executor, converged
 from simulation.stuck_requests import R, assert_moved, at_rest_after, entry, kinds, said
 from simulation.stuck_runs import MB, deleted_in_flight, made
 
@@ -92,19 +92,46 @@ def test_a_topic_made_again_in_mid_run_is_planned_anew(kafka: str, api: bool) ->
     assert throttles_of(cluster) == set()
 
 
-def test_what_the_next_controller_does_to_another_topic_of_the_name_is_left_to_it() -> None:
-    """It takes the entry that was left for one for the new topic, and works on that."""
-    cluster, executor = made("3.9.2", Remedies(), api=True)
+def taken_up(cluster: SimulatedCluster, executor: Executor) -> None:
+    """Make the topic again in mid-move; the next controller takes the entry for one for it."""
     deleted_in_flight(executor, [1, 2])
     cluster.simulation.set_size("t", 0, 100 * MB)
     cluster.delete("/controller")
     cluster.clock.advance(3_000)
     assert len(cluster.replicas("t")["0"]) == 4
-    since = cluster.clock.now_ms()
-    executor.at_rest = lambda _: cluster.clock.now_ms() - since > 45_000
+
+
+@pytest.mark.parametrize("removes", [False, True], ids=["no-remedy", "removes-stale-requests"])
+def test_what_the_next_controller_does_to_another_topic_of_the_name_is_left_to_it(
+    removes: bool,
+) -> None:
+    cluster, executor = made("3.9.2", Remedies(remove_stale_requests=removes), api=True)
+    taken_up(cluster, executor)
+    executor.at_rest = at_rest_after(executor, 45_000)
     executor.finish(passes_max=200)
     assert cluster.exists(REQUEST)
     assert kinds(executor).count(ActionKind.STALE_REQUEST_WITHDRAWN) == 0
+    assert R.REQUEST_STALE not in {wait.reason for wait in said(executor)}
+    executor.at_rest = converged
+    executor.finish(passes_max=500)
+    assert_moved(cluster)
+
+
+@pytest.mark.parametrize("kafka", ["3.9.2", "2.8.2"])
+def test_the_brokers_are_named_that_the_next_controllers_move_waits_for(kafka: str) -> None:
+    cluster, executor = made(kafka, Remedies(), api=True)
+    taken_up(cluster, executor)
+    for broker in (1, 2):
+        cluster.simulation.kill(broker)
+    executor.at_rest = at_rest_after(executor, 60_000)
+    executor.finish(passes_max=200)
+    waits = executor.seen[-1].waits
+    assert R.REQUEST_STALE not in {wait.reason for wait in waits}
+    named = {(wait.brokers, wait.partitions) for wait in waits if wait.reason is R.SOURCES_NOT_LIVE}
+    assert named <= {((b,), (TopicPartition("t", 0),)) for b in (1, 2)}
+    assert named
+    for broker in (1, 2):
+        cluster.simulation.start_broker(broker)
     executor.at_rest = converged
     executor.finish(passes_max=500)
     assert_moved(cluster)

@@ -271,21 +271,25 @@ def blocks(
 
 
 def waits_for_dead_brokers(
-    step: Iterable[tuple[Move, int]], progress: Iterable[MoveProgress], cluster: Cluster
+    step: Iterable[tuple[Move, int]], progress: Sequence[MoveProgress], cluster: Cluster
 ) -> tuple[Wait, ...]:
     """Name the brokers that died while replicas were being copied to them, or from them alone.
 
     And the topics that somebody deletes meanwhile. `step`: each move with the index of the list
     that it goes to; `progress` is that of the step. Up to 2.3 a list that only grows is there from
-    the start, and its entry stays until its dead brokers are in sync as well.
+    the start, and its entry stays until its dead brokers are in sync as well. A controller that was
+    elected later carries an entry out for a topic that was made again under its name.
     """
+    gone = any(p.state is MoveState.GONE for p in progress)
+    taken_up = requests.partitions_at_work(cluster) if gone else ()
     targets: dict[tuple[int, WaitReason], list[TopicPartition]] = {}
     sources: dict[Replicas, list[TopicPartition]] = {}
     doomed: dict[str, list[TopicPartition]] = {}
     for (move, index), p in zip(step, progress, strict=True):
-        if p.state not in IN_FLIGHT_STATES:
-            continue
         name = move.name
+        is_taken_up = p.state is MoveState.GONE and name in taken_up
+        if p.state not in IN_FLIGHT_STATES and not is_taken_up:
+            continue
         if move.topic in cluster.deleting:
             doomed.setdefault(move.topic, []).append(name)
         if lost := lost_sources(cluster, name):

@@ -149,10 +149,17 @@ def hazards(cluster: Cluster) -> tuple[Wait, ...]:
 
 def is_at_work(judged: Iterable[Judgement]) -> bool:
     """Whether anything of a request may still be carried out by the present controller."""
-    return any(
-        each.reason in (_R.FOREIGN_REQUEST, _R.REQUEST_BROKER_NOT_LIVE) and each.begun
-        for each in judged
-    )
+    return any(map(_works_on, judged))
+
+
+def partitions_at_work(cluster: Cluster) -> frozenset[TopicPartition]:
+    """Return the partitions whose entry the present controller may carry out, whoever wrote it."""
+    judged = judgements(cluster, NOTHING_OWNED)
+    return frozenset(each.partition for each in judged if each.partition and _works_on(each))
+
+
+def _works_on(judged: Judgement) -> bool:
+    return judged.begun and judged.reason in (_R.FOREIGN_REQUEST, _R.REQUEST_BROKER_NOT_LIVE)
 
 
 def can_never_end(judged: Collection[Judgement]) -> bool:

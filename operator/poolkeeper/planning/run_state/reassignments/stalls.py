@@ -14,7 +14,7 @@ A request of which anything else is at work is not stuck.
 
 A run withdraws its own request without a remedy, once nothing that it recorded of it is left: all
 is done, or of topics that are gone. An entry for a topic that was made again under its name counts
-as that: it is about another topic.
+as that, unless a controller that was elected later works on it: it is about another topic.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -102,12 +102,24 @@ def stall_of(
             states.append(_state_of_held(moves[m], index, p, cluster))
         else:
             states.append(_state_of_ours(moves[m], index, p, cluster))
-    if None in states:
+    if None in states or _is_taken_up(moves, step, progress, cluster):
         return None
     foreign = _stall(judged)
     if Stall.IGNORED in states and foreign in (Stall.STALE, Stall.IGNORED):
         return Stall.IGNORED
     return foreign
+
+
+def _is_taken_up(
+    moves: Sequence[Move],
+    step: Sequence[tuple[int, int]],
+    progress: Sequence[MoveProgress],
+    cluster: Cluster,
+) -> bool:
+    """Whether a controller works on an entry that was written for an earlier topic of the name."""
+    pairs = zip(step, progress, strict=True)
+    gone = {moves[m].name for (m, _), p in pairs if p.state is MoveState.GONE}
+    return bool(gone) and not gone.isdisjoint(requests.partitions_at_work(cluster))
 
 
 def may_be_withdrawn(

@@ -11,38 +11,14 @@ from kazoo.security import make_acl, make_digest_acl
 from poolkeeper.model.specs import Remedies
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SimulatedCluster, body_of
-from poolkeeper.sandbox.simulation import SimulationSpec, spread
 from poolkeeper.zk import znodes
 from poolkeeper.zk.reading import observe
 from poolkeeper.zk.repair import kafka_findings
 from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined
 from simulation import our_tree
 from simulation.our_tree import OURS, OurTree, Poisons, Repair, poisons
+from simulation.repaired import ERAS, cluster_of, starts_again, tree_of
 from simulation.stuck_runs import deleted_in_flight, made
-
-ERAS = ("2.0.1", "2.8.2", "3.9.2")
-
-
-def cluster_of(kafka: str) -> SimulatedCluster:
-    cluster = SimulatedCluster(SimulationSpec(spread(4), kafka=kafka))
-    cluster.start(first=1)
-    cluster.create_topic("t", [1, 2], [2, 1])
-    cluster.settle()
-    return cluster
-
-
-def tree_of(cluster: SimulatedCluster) -> OurTree:
-    return OurTree(cluster.server, cluster.clock, cluster.client)
-
-
-def starts_again(cluster: SimulatedCluster) -> bool:
-    """Elect another controller, and say whether one stays."""
-    if cluster.exists("/controller"):
-        cluster.delete("/controller")
-    cluster.clock.advance(5_000)
-    epoch = cluster.epoch()
-    cluster.clock.advance(3_000)
-    return cluster.epoch() == epoch and cluster.exists("/controller")
 
 
 def poison_with_texts(cluster: SimulatedCluster) -> None:

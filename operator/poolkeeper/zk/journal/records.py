@@ -75,6 +75,13 @@ def _topic_records(session: Session) -> tuple[dict[str, TopicRecord], dict[str, 
     return records, damaged
 
 
+def read_topic(session: Session, topic: str) -> TopicRecord | None:
+    """Return the record of one topic; `None` without one, and for one that is damaged."""
+    path = znodes.record_of_topic(topic)
+    body, _ = our_nodes.decode_if_there(path, session.read(path), TopicRecordBody)
+    return None if body is None else body.record
+
+
 def read_request(session: Session) -> RequestRecord | None:
     """Return what a run requested last; `None` if it has ended. Raises `DamagedNode`."""
     node = session.read(znodes.RECORD_OF_REQUEST)

@@ -28,7 +28,7 @@ from poolkeeper.zk.codecs.kafka_nodes import (
     TopicNode,
 )
 from poolkeeper.zk.codecs.state_nodes import StateColumns, StateNode
-from poolkeeper.zk.journal import journal
+from poolkeeper.zk.journal import journal, records
 from poolkeeper.zk.repair import topic_bodies
 from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined, Finding, Remedy
 
@@ -55,11 +55,12 @@ def _topics(examined: Examined) -> Iterator[Finding]:
     deleting = examined.reading.cluster.deleting
     names = [name for name in session.children(znodes.TOPICS) or () if name not in deleting]
     for first in range(0, len(names), TOPICS_AT_ONCE):
-        yield from _some_topics(session, names[first : first + TOPICS_AT_ONCE])
+        yield from _some_topics(examined, names[first : first + TOPICS_AT_ONCE])
 
 
-def _some_topics(session: Session, names: Sequence[str]) -> Iterator[Finding]:
+def _some_topics(examined: Examined, names: Sequence[str]) -> Iterator[Finding]:
     """Yield what is wrong with these topics; the states of all of them are read together."""
+    session = examined.session
     paths = [znodes.topic(name) for name in names]
     nodes = session.read_many(paths, unreadable=UNREADABLE)
     yield from (_hidden(p) for p, n in zip(paths, nodes, strict=True) if n is UNREADABLE)
@@ -76,7 +77,7 @@ def _some_topics(session: Session, names: Sequence[str]) -> Iterator[Finding]:
     states = zip(groups, session.read_bodies(groups, unreadable=UNREADABLE_BODY), strict=True)
     for name, node, topic in there:
         if isinstance(topic, str):
-            yield _topic(session, name, node, topic)
+            yield _topic(examined, name, node, topic)
         else:
             yield from _states(name, node, topic, *next(states))
 
@@ -97,21 +98,39 @@ def _decoded(data: bytes) -> TopicNode | str:
     return node
 
 
-def _topic(session: Session, name: str, node: Node, found: str) -> Finding:
-    path = znodes.topic(name)
+def _topic(examined: Examined, name: str, node: Node, found: str) -> Finding:
+    session, path = examined.session, znodes.topic(name)
     partitions = session.children(f"{path}/partitions")
     if not partitions and not _has_lists(node.data):
         effect = "it is removed: the topic has no partitions"
         return Finding(path, found, Remedy.REMOVE, effect, node.version, in_memory=True)
     in_sync = _in_sync(session, name, partitions or ())
     known = _has_lists(node.data) or len(in_sync) == len(partitions or ())
-    data = topic_bodies.mended_body(node.data, in_sync) if known else None
+    recorded_id = _recorded_id(session, name, node)
+    data = topic_bodies.mended_body(node.data, in_sync, recorded_id) if known else None
     if data is None:
         effect = "its replicas cannot be told: write the node by hand, or delete the topic"
         return Finding(path, found, Remedy.NONE, effect)
-    lists = json_bodies.excerpt(json_bodies.parse(data)["partitions"])
+    body = json_bodies.parse(data)
+    lists = json_bodies.excerpt(body["partitions"])
     effect = f"it is written with these replicas and nothing being added or removed: {lists}"
+    if body.get("topic_id") is None and _has_ids(examined.reading.cluster):
+        effect += (
+            "; its topic id is lost, and the next controller makes another one, with which brokers"
+            " copy none of its logs: add to the node, as topic_id, the one in partition.metadata"
+            " beside the logs before that"
+        )
     return Finding(path, found, Remedy.WRITE, effect, node.version, data, in_memory=True)
+
+
+def _recorded_id(session: Session, name: str, node: Node) -> str | None:
+    """Return the id that the record of the very topic of this node notes."""
+    record = records.read_topic(session, name)
+    return None if record is None or record.created_zxid != node.czxid else record.topic_id
+
+
+def _has_ids(cluster: Cluster) -> bool:
+    return any(topic.topic_id is not None for topic in cluster.topics.values())
 
 
 def _has_lists(data: bytes) -> bool:

@@ -8,8 +8,10 @@ Poison that is known from real brokers, all of which stops the next controller f
 * a broker named twice (2.0), which harms nobody yet but can be told to nobody either;
 * a body that is empty or cut off.
 
-Lists that are lost are made of the in-sync replicas, which the partition's state names. What is
-being added to and removed from other partitions stays as it is.
+Lists that are lost are made of the in-sync replicas, which the partition's state names. An id that
+is lost is the recorded one: the next controller would give the topic another, by which brokers that
+hold logs of it neither copy nor serve them. What is being added to and removed from other
+partitions stays as it is.
 """
 
 import json
@@ -24,10 +26,13 @@ from poolkeeper.zk.codecs.json_bodies import INTEGER_MAX
 MOVING_KEYS = ("adding_replicas", "removing_replicas")
 
 
-def mended_body(data: bytes, in_sync: Mapping[int, Replicas]) -> bytes | None:
+def mended_body(
+    data: bytes, in_sync: Mapping[int, Replicas], recorded_id: str | None = None
+) -> bytes | None:
     """Return what the node should hold, or None if that cannot be told.
 
     `in_sync`: the in-sync replicas of every partition that has a state, the leader first.
+    `recorded_id`: the topic's id as it was noted elsewhere, for a node that has lost it.
     """
     body = _object(data)
     lists = body.get("partitions")
@@ -48,8 +53,9 @@ def mended_body(data: bytes, in_sync: Mapping[int, Replicas]) -> bytes | None:
         return None
     still = partitions.keys() - touched
     moving = {key: _kept(body[key], still) for key in MOVING_KEYS if key in body}
-    topic_id = body.get("topic_id")
-    if not isinstance(topic_id, str | None):
+    if not isinstance(body.get("topic_id"), str) and recorded_id is not None:
+        body["topic_id"] = recorded_id
+    if not isinstance(body.get("topic_id"), str | None):
         return None  # another id would make brokers refuse to copy
     version = body.get("version")
     version = version if type(version) is int else 1

@@ -68,6 +68,21 @@ def test_lists_are_as_they_were_before_the_poison(
 
 
 @pytest.mark.parametrize(
+    ("found", "id_"),
+    [
+        pytest.param(b"", "noted", id="an-empty-node"),
+        pytest.param(b'{"partitions', "noted", id="a-node-cut-off"),
+        pytest.param(body({"0": ["2"], "1": [3]}, topic_id=7), "noted", id="an-id-that-is-none"),
+        pytest.param(body({"0": ["2"], "1": [3]}, topic_id="own"), "own", id="its-own-stays"),
+    ],
+)
+def test_an_id_that_is_lost_is_the_recorded_one(found: bytes, id_: str) -> None:
+    data = mended_body(found, IN_SYNC, "noted")
+    assert data is not None
+    assert json.loads(data)["topic_id"] == id_
+
+
+@pytest.mark.parametrize(
     ("found", "in_sync"),
     [
         pytest.param(body({"0": []}), {}, id="no-list-and-no-state"),

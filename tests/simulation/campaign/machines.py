@@ -102,7 +102,8 @@ def lags(s: Situation) -> bool:
     simulation.transfers.changed()
 
     def catch_up() -> None:
-        s.caught_up_ms.setdefault(id_, []).append(s.now_ms)
+        if simulation.brokers[id_].alive:
+            s.caught_up_ms.setdefault(id_, []).append(s.now_ms)
         simulation.surroundings.network.pop(id_)
         simulation.transfers.changed()
 

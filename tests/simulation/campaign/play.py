@@ -189,9 +189,13 @@ def _finish(played: Played, plan: Faults, at_rest: Callable[[Played], list[str]]
 
 def stopped(outcome: Outcome) -> bool:
     """Whether a person stopped the run, of the cluster's own plan or of a Rebalance's."""
+    return has(_told(outcome), WaitReason.STOPPED_BY_PERSON)
+
+
+def _told(outcome: Outcome) -> tuple[Wait, ...]:
+    """What is waited for, by the cluster's own plan or by a Rebalance's."""
     told = () if outcome.external is None else outcome.external.why
-    waits = (*outcome.waits, *(why for why in told if isinstance(why, Wait)))
-    return has(waits, WaitReason.STOPPED_BY_PERSON)
+    return (*outcome.waits, *(why for why in told if isinstance(why, Wait)))
 
 
 def _waits(outcome: Outcome) -> bool:
@@ -264,7 +268,7 @@ MENDS: tuple[tuple[Collection[WaitReason], Callable[[Situation], None]], ...] = 
         lambda s: repairs.remove_topics(s, tools.NOBODY),
     ),
     ((WaitReason.LOG_OF_NEW_PARTITION,), repairs.remove_stray_logs),
-    ((WaitReason.STAGE_IN_FLIGHT,), repairs.remove_earlier_logs),
+    ((WaitReason.STAGE_IN_FLIGHT, WaitReason.FOREIGN_MOVE), repairs.copy_again),
 )
 """What people do by hand about what a loop waits for."""
 
@@ -286,14 +290,15 @@ def _put_right(s: Situation, outcome: Outcome) -> None:
     tools.load_configs(s)
     if s.has(Trouble.CONFIG_UNLOADABLE):  # brokers make a log once they are told of it again
         s.later(2_000, lambda: machines.change_controller(s))
-    strange = any(wait.reason in STRANGE for wait in outcome.waits)
+    told = _told(outcome)
+    strange = any(wait.reason in STRANGE for wait in told)
     if strange and s.cluster.exists(REQUEST):
         s.cluster.delete(REQUEST)
         s.cluster.delete("/controller")
     for reasons, mend in MENDS:
-        if any(wait.reason in reasons for wait in outcome.waits):
+        if any(wait.reason in reasons for wait in told):
             mend(s)
-    if has(outcome.waits, WaitReason.REQUEST_IGNORED):
+    if has(told, WaitReason.REQUEST_IGNORED):
         s.cluster.clock.advance(IGNORED_PAUSE_MS)
     s.later(SESSION_MS + 1000, lambda: tools.leave_nobody(s))
     s.busy(10_000)

@@ -14,6 +14,7 @@ from poolkeeper.cli.input.clusters import cluster_reading
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import REQUEST, SESSION_MS
 from poolkeeper.sandbox.simulation.broker.log_dirs import Log
+from poolkeeper.sandbox.simulation.codecs import Tp
 from simulation.campaign import machines
 from simulation.campaign.situation import Situation
 
@@ -47,7 +48,13 @@ def remove_topics(s: Situation, nobody: int) -> None:
         s.cluster.delete("/controller")
 
 
-def remove_earlier_logs(s: Situation) -> None:
+def copy_again(s: Situation) -> None:
+    """Put right what keeps brokers from copying: they and their leader go by different ids."""
+    _restore_topic_ids(s)
+    _remove_earlier_logs(s)
+
+
+def _remove_earlier_logs(s: Situation) -> None:
     """Delete the logs of earlier topics of the same names, each while its broker is down.
 
     A broker that was away while a topic was deleted keeps them, and does not copy from a leader
@@ -63,6 +70,20 @@ def remove_earlier_logs(s: Situation) -> None:
                 broker.disk.delete(tp)
             s.busy(SESSION_MS + 2000)
             s.later(SESSION_MS + 1000, partial(machines.start, s, id_))
+
+
+def _restore_topic_ids(s: Situation) -> None:
+    """Write the ids that leaders' logs have where a topic node lost its own, and fail over.
+
+    Nobody had noted them for `poolkeeper repair`, and a controller gave these topics others.
+    """
+    for (topic, number), _ in s.partitions():
+        path, leader = f"{TOPICS}/{topic}", s.cluster.state(topic, number)[0]
+        broker = s.cluster.simulation.brokers.get(leader)
+        log = None if broker is None else broker.disk.logs.get(Tp(topic, number))
+        if log is not None and _is_earlier(s, topic, log):
+            s.cluster.set(path, {**s.body(path), "topic_id": log.topic_id})
+            machines.change_controller(s)
 
 
 def remove_stray_logs(s: Situation) -> None:

@@ -18,6 +18,7 @@ from poolkeeper.planning.run_state.reassignments.requests import NOTHING_OWNED, 
 from poolkeeper.text import count
 from poolkeeper.zk import znodes
 from poolkeeper.zk.client.nodes import HIDDEN, UNREADABLE, UNREADABLE_BODY, Node
+from poolkeeper.zk.client.operations import Check
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.codecs import json_bodies
 from poolkeeper.zk.codecs.kafka_nodes import (
@@ -33,6 +34,8 @@ from poolkeeper.zk.repair import topic_bodies
 from poolkeeper.zk.repair.values import FAILOVER_FLAG, Examined, Finding, Remedy
 
 NAMED_MAX = 5
+CHECKED_MAX = 400
+"""Of so many states a transaction has room to check that they have not changed."""
 TOPICS_AT_ONCE = 1000
 """Of how many topics the states are asked for together: a question each takes as long as a trip."""
 
@@ -104,7 +107,7 @@ def _topic(examined: Examined, name: str, node: Node, found: str) -> Finding:
     if not partitions and not _has_lists(node.data):
         effect = "it is removed: the topic has no partitions"
         return Finding(path, found, Remedy.REMOVE, effect, node.version, in_memory=True)
-    in_sync = _in_sync(session, name, partitions or ())
+    in_sync, checks = _in_sync(session, name, partitions or ())
     known = _has_lists(node.data) or len(in_sync) == len(partitions or ())
     recorded_id = _recorded_id(session, name, node)
     data = topic_bodies.mended_body(node.data, in_sync, recorded_id) if known else None
@@ -120,7 +123,10 @@ def _topic(examined: Examined, name: str, node: Node, found: str) -> Finding:
             " copy none of its logs: add to the node, as topic_id, the one in partition.metadata"
             " beside the logs before that"
         )
-    return Finding(path, found, Remedy.WRITE, effect, node.version, data, in_memory=True)
+    lost = topic_bodies.lost_lists(node.data, in_sync)[:CHECKED_MAX]
+    made_of = tuple(checks[partition] for partition in lost)
+    remedy, version = Remedy.WRITE, node.version
+    return Finding(path, found, remedy, effect, version, data, in_memory=True, made_of=made_of)
 
 
 def _recorded_id(session: Session, name: str, node: Node) -> str | None:
@@ -140,21 +146,27 @@ def _has_lists(data: bytes) -> bool:
         return False
 
 
-def _in_sync(session: Session, name: str, partitions: Sequence[str]) -> dict[int, Replicas]:
-    """Return the in-sync replicas of each partition whose state can be read, the leader first."""
+def _in_sync(
+    session: Session, name: str, partitions: Sequence[str]
+) -> tuple[dict[int, Replicas], dict[int, Check]]:
+    """Return the in-sync replicas of each partition whose state can be read, the leader first.
+
+    And for each, that its state is still the one that was read.
+    """
     known = [p for p in partitions if p.isascii() and p.isdecimal() and len(p) <= 9]
     paths = [znodes.state(name, int(p)) for p in known]
     nodes = session.read_many(paths, unreadable=UNREADABLE)
-    found = {}
-    for partition, node in zip(known, nodes, strict=True):
+    found, checks = {}, {}
+    for partition, path, node in zip(known, paths, nodes, strict=True):
         try:
             state = None if node is None else StateNode.decode(node.data)
         except Refused:
             continue
-        if state is not None:
+        if node is not None and state is not None:
+            checks[int(partition)] = Check(path, node.version)
             leader = (state.leader,) if state.leader in state.isr else ()
             found[int(partition)] = tuple(dict.fromkeys((*leader, *state.isr)))
-    return dict(sorted(found.items()))
+    return dict(sorted(found.items())), checks
 
 
 def _states(

@@ -67,7 +67,7 @@ def take_over(session: Session) -> tuple[Operation, ...]:
 
 
 def carry_out(journal: Journal, finding: Finding) -> bool:
-    """Mend one finding; false if the node changed since it was examined."""
+    """Mend one finding; false if the node, or what it is made of, changed since then."""
     try:
         if finding.throttled is not None:
             return _end_throttles(journal, finding, finding.throttled)
@@ -106,6 +106,6 @@ def _operations(journal: Journal, finding: Finding) -> tuple[Operation, ...]:
     assert finding.data is not None, "a remedy that writes says what"
     write = SetData(finding.path, finding.data, finding.version)
     if not finding.path.startswith((f"{znodes.TOPIC_CONFIGS}/", f"{znodes.BROKER_CONFIGS}/")):
-        return (write,)
+        return (*finding.made_of, write)
     told = Create(znodes.CONFIG_CHANGE, ConfigChangeNode.encode(finding.path), sequence=True)
     return (write, told)

@@ -15,7 +15,7 @@ partitions stays as it is.
 """
 
 import json
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from poolkeeper.errors import Refused
@@ -60,6 +60,13 @@ def mended_body(
     version = body.get("version")
     version = version if type(version) is int else 1
     return json_bodies.encode({**body, "version": version, "partitions": partitions, **moving})
+
+
+def lost_lists(data: bytes, partitions: Iterable[int]) -> tuple[int, ...]:
+    """Return those of the partitions whose lists are made of their in-sync replicas."""
+    lists = _object(data).get("partitions")
+    found = lists if isinstance(lists, dict) else {}
+    return tuple(p for p in partitions if not _mended_list(found.get(str(p))))
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from poolkeeper.frozen import frozen
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.readings import ClusterReading
+from poolkeeper.zk.client.operations import Check
 from poolkeeper.zk.client.session import Session
 from poolkeeper.zk.journal import throttle_records
 from poolkeeper.zk.journal.throttle_records import Entity
@@ -38,7 +39,8 @@ class Finding:
 
     `effect`: what mending means, or why it cannot be mended. `version`: of the node as examined,
     None if it is gone. `data`: what is written. `in_memory`: a controller that started before may
-    hold the damage in memory and write it back. `throttled`: the topic or the broker whose
+    hold the damage in memory and write it back. `made_of`: nodes from which `data` is made; nothing
+    is written once one of them has changed. `throttled`: the topic or the broker whose
     throttles are restored or unset, in its config and its record.
     """
 
@@ -50,6 +52,7 @@ class Finding:
     data: bytes | None = None
     in_memory: bool = False
     throttled: Entity | None = None
+    made_of: tuple[Check, ...] = ()
 
     @property
     def nodes(self) -> tuple[str, ...]:

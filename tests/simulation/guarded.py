@@ -25,16 +25,21 @@ WANTED = builders.desired(
 
 
 class HidingCluster(SimulatedCluster):
-    """A cluster whose brokers, and `client`, may read and write what is hidden from Poolkeeper."""
+    """A cluster whose brokers, and `client`, may read and write what is hidden from Poolkeeper.
+
+    `of_brokers`: their sessions, also of one that died before it was registered.
+    """
 
     def __init__(self, spec: SimulationSpec) -> None:
         super().__init__(spec)
+        self.of_brokers: set[int] = set()
         self.client.log_in("kafka", "right")
         self.simulation = Simulation(spec, self._open, self.clock, None)
 
     def _open(self) -> FakeClient:
         client = FakeClient(self.server, timeout_ms=SESSION_MS)
         client.log_in("kafka", "right")
+        self.of_brokers.add(client.session_id)
         return client
 
     def hide(self, path: str) -> None:

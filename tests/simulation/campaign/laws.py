@@ -55,7 +55,8 @@ def broken_at_rest(played: Played) -> list[str]:
 def broken_in_all(played: Played) -> list[str]:
     """Name what was wrong at any time."""
     s, loop = played.situation, played.loop
-    trail = Trail(s.cluster.server, played.since_zxid, frozenset({s.cluster.client.session_id}))
+    others = frozenset({s.cluster.client.session_id, *s.cluster.of_brokers})
+    trail = Trail(s.cluster.server, played.since_zxid, others)
     found = [
         *played.checked,
         *invariants.unfenced(trail),

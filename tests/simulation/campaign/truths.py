@@ -243,6 +243,12 @@ def throttled_by(wait: Wait) -> set[str]:
     return {*(f"topics/{t}" for t in wait.topics), *(f"brokers/{b}" for b in wait.brokers)}
 
 
+def _left(s: Situation, wait: Wait) -> bool:
+    """Whether throttles are there; who may not read a config cannot know that they are not."""
+    unread = {path.removeprefix("/config/") for path in s.hidden}
+    return throttled_by(wait) <= {*tools.throttled(s), *unread}
+
+
 def _leaderless(s: Situation, wait: Wait) -> bool:
     return all(s.cluster.state(*name)[0] == -1 for name in wait.partitions)
 
@@ -331,7 +337,7 @@ TRUTHS: dict[WaitReason, Truth] = {
     WaitReason.TOPIC_DELETING: lambda s, w: s.cluster.exists(f"/admin/delete_topics/{w.topic}"),
     WaitReason.FAILED: _damaged,
     WaitReason.UNAVAILABLE: lambda s, w: any(path in w.detail for path in s.hidden),
-    WaitReason.THROTTLES_LEFT: lambda s, w: throttled_by(w) <= set(tools.throttled(s)),
+    WaitReason.THROTTLES_LEFT: _left,
     WaitReason.TOPIC_QUEUED_FOR_DELETION: _marked,
     WaitReason.DELETION_AWAITS_BROKERS: lambda s, w: (
         s.cluster.exists(f"/admin/delete_topics/{w.topic}") and _dead(s, w)

@@ -71,33 +71,33 @@ def is_git_at_work(paths: Sequence[Path]) -> bool:
 
     Between two files of a checkout it may stand still for any time, as its filters do.
     """
-    return any(_stands(git / _INDEX_LOCK) for git in _git_folders(paths))
+    return any(_stands(git / _INDEX_LOCK) for _, git in _git_folders(paths))
 
 
-def unfinished_git_command(paths: Sequence[Path]) -> str | None:
-    """The git command that has not ended in one of the paths, None if there is none.
+def unfinished_git_command(paths: Sequence[Path]) -> tuple[str, Path] | None:
+    """A git command that has not ended, and the path that it is in; None if there is none.
 
     Where it stands at a conflict, at a step of its own, or at a commit to be looked at, the files
     are those of no branch: a rebase has not yet brought what later commits declare. Its index is
     not locked meanwhile.
     """
     found = (
-        command
-        for git in _git_folders(paths)
+        (command, path)
+        for path, git in _git_folders(paths)
         for name, command in _UNFINISHED.items()
         if _stands(git / name)
     )
     return next(found, None)
 
 
-def _git_folders(paths: Sequence[Path]) -> Iterator[Path]:
-    """The folders in which git keeps what it knows of the checkouts that hold the paths."""
+def _git_folders(paths: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
+    """The paths, each with the folder in which git keeps what it knows of its checkout."""
     for path in paths:
         real = Path(real_path(path))
         found = (_git_folder(folder) for folder in (real, *real.parents))
         git = next((git for git in found if git is not None), None)
         if git is not None:
-            yield git
+            yield path, git
 
 
 def _git_folder(folder: Path) -> Path | None:

@@ -191,7 +191,8 @@ def test_a_git_command_of_several_steps_is_known_until_it_ends(
     assert files.unfinished_git_command([link]) is None
     stopped = subprocess.run(["git", *person, *command], cwd=work, capture_output=True, timeout=60)
     assert stopped.returncode == 0 or command[0] != "bisect", stopped.stderr
-    assert files.unfinished_git_command([tmp_path / "gone", link]) == f"git {command[0]}"
+    found = files.unfinished_git_command([tmp_path / "gone", link])
+    assert found == (f"git {command[0]}", link)
     assert not files.is_git_at_work([link])
     git(work, *ends)
     assert files.unfinished_git_command([link]) is None

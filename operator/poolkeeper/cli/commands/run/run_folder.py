@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -118,8 +119,8 @@ class FolderWatch:
     _seen: Stamp | None = None
     _changing_looks: int = 0
     _torn_reads: int = 0
-    _unfinished: str | None = None
-    """The git command that has not ended, which was told."""
+    _unfinished: tuple[str, Path] | None = None
+    """The git command that has not ended, and where, which was told."""
     _last_error: str = ""
     _others: tuple[str, ...] = ()
     _reader_gone: BrokenPipeError | None = None
@@ -203,14 +204,17 @@ class FolderWatch:
 
     def _is_unfinished(self) -> bool:
         """Whether a git command has not ended there; told when it is first seen."""
-        command = files.unfinished_git_command(self.address.folders)
-        if command is not None and command != self._unfinished:
+        found = files.unfinished_git_command(self.address.folders)
+        if found is not None and found != self._unfinished:
+            command, path = found
+            where = path if path.is_dir() else path.parent
+            status = f"git -C {shlex.quote(str(where))} status"
             _warn(
-                f"a `{command}` has not ended in this folder: {self._kept()};"
-                f" end it, with --continue, --abort or as `git status` says"
+                f"{path}: a `{command}` has not ended there: {self._kept()};"
+                f" to end it, do as `{status}` says"
             )
-        self._unfinished = command
-        return command is not None
+        self._unfinished = found
+        return found is not None
 
     def _tell_others(self, others: tuple[str, ...]) -> None:
         """Tell which documents are another's, where they are not those of before."""

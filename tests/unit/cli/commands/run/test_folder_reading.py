@@ -143,8 +143,8 @@ def test_a_rebase_that_stands_still_lets_no_cluster_go(
     assert [loops.of(name).desired().cluster.mode for name in "ab"] == [Mode.APPLY] * 2
     assert not any(config.stop.is_set() for config in loops.configs)
     assert capsys.readouterr().err == (
-        "warning: a `git rebase` has not ended in this folder: what was declared before stays in"
-        " force (a, b); end it, with --continue, --abort or as `git status` says\n"
+        f"warning: {tmp_path}: a `git rebase` has not ended there: what was declared before stays"
+        f" in force (a, b); to end it, do as `git -C {tmp_path} status` says\n"
     )
     rebase.rmdir()
     watch.reconcile()
@@ -160,8 +160,8 @@ def test_a_folder_in_mid_rebase_is_read_once_that_has_ended(
     watch = followed(tmp_path)
     assert [watch.read() for _ in range(3)] == [False] * 3
     assert capsys.readouterr().err == (
-        "warning: a `git rebase` has not ended in this folder: it is not read until then; end it,"
-        " with --continue, --abort or as `git status` says\n"
+        f"warning: {tmp_path}: a `git rebase` has not ended there: it is not read until then;"
+        f" to end it, do as `git -C {tmp_path} status` says\n"
     )
     rebase.rmdir()
     assert watch.read()

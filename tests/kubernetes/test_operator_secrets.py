@@ -90,11 +90,17 @@ def test_a_rotated_secret_is_used_once_the_old_user_may_not_write(scene, secret)
     scene.says("topic", "orders")
     rotated = make_digest_acl("poolkeeper", "another-glass-9", all=True)
     scene.protect("/config/topics/orders", rotated)
+    secret(name, None)
     scene.patch("topic", "orders", config={"retention.ms": "900000000"})
     scene.says("topic", "orders", "Configuring")
+
+    def both_are_said():
+        message = scene.condition("cluster").get("message", "")
+        return "is not allowed" in message and f"there is no Secret {name}" in message
+
     scene.wait(
-        lambda: "is not allowed" in scene.condition("cluster").get("message", ""),
-        "what is not allowed is said",
+        both_are_said,
+        "what is not allowed is said, and why nobody else can be had",
         instead=lambda: scene.status("cluster"),
     )
     secret(name, {"username": "poolkeeper", "password": "not-yet-right-1"})

@@ -128,7 +128,7 @@ def _run_passes(config: LoopConfig) -> None:
         connections, declared, holding, config.planner, config.timed, config.pending, trail
     )
     with opened as (session, context, link):
-        passes = SessionPasses(config, session, context, link, runs_that_ended(session))
+        passes = SessionPasses(config, session, context, link, identity, runs_that_ended(session))
         while not config.stop.is_set() and config.desired().cluster.mode is not Mode.PLAN_ONLY:
             config.beat(PASS_S)
             config.clear_wake()

@@ -2,16 +2,17 @@
 
 Most of what ZooKeeper does not allow ends the session, and the next one has the credentials of
 then. A step of one topic that is not allowed keeps no other from being written, so that the session
-goes on. Then the Secret is looked at, from time to time.
+goes on. Then the Secret is looked at, from time to time. One that cannot be used is told as well:
+who rotates it finds it named beside what is not allowed.
 """
 
 import time
 from collections.abc import Callable
 
-from poolkeeper.errors import PoolkeeperError
+from poolkeeper.errors import Forbidden, PoolkeeperError, Refused
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.wait_reasons import WaitReason
-from poolkeeper.model.execution.waits import has
+from poolkeeper.model.execution.waits import Wait, has
 
 LOOK_EVERY_S = 30.0
 
@@ -26,16 +27,33 @@ class SessionIdentity:
         self._clock = clock
         self._own = read()
         self._next_s = float("-inf")
+        self._problem = ""
 
     def is_outdated(self, outcome: Outcome) -> bool:
         """Whether something was not allowed, and a new session would be somebody else.
 
         A Secret that cannot be read now changes nothing: the session goes on.
         """
-        if not has(outcome.waits, WaitReason.UNAVAILABLE) or self._clock() < self._next_s:
+        if not has(outcome.waits, WaitReason.UNAVAILABLE):
+            self._problem = ""
+            return False
+        if self._clock() < self._next_s:
             return False
         self._next_s = self._clock() + LOOK_EVERY_S
         try:
-            return self._read() != self._own
-        except PoolkeeperError:
+            found = self._read()
+        except PoolkeeperError as error:
+            self._problem = f"no other ZooKeeper identity can be had: {error.line}"
             return False
+        self._problem = ""
+        return bool(found != self._own)
+
+    def waits(self) -> tuple[Wait, ...]:
+        """Why no other identity can be had, after something was not allowed."""
+        return (Wait(WaitReason.UNAVAILABLE, detail=self._problem),) if self._problem else ()
+
+    def explained(self, error: Refused | Forbidden) -> Refused | Forbidden:
+        """The error of what was not allowed, with the reason why no other identity can be had."""
+        if self._problem and isinstance(error, Forbidden):
+            return Forbidden(f"{error}; {self._problem}")
+        return error

@@ -13,6 +13,7 @@ from poolkeeper.controller.loops.audit_notes import note_commits, note_decisions
 from poolkeeper.controller.loops.broker_link import BrokerLink
 from poolkeeper.controller.loops.loop_config import LoopConfig
 from poolkeeper.controller.loops.open_pass import now_ms, with_brokers
+from poolkeeper.controller.loops.session_identity import SessionIdentity
 from poolkeeper.controller.loops.transfer_rate import TransferRate
 from poolkeeper.errors import DamagedNode, Forbidden, HolderActive, OtherCluster, Refused, Stale
 from poolkeeper.frozen import frozen
@@ -76,13 +77,14 @@ class SessionPasses:
     session: Session
     context: PassContext
     link: BrokerLink
+    identity: SessionIdentity
     ended_runs: tuple[FinishedRun, ...]
     failures: int = 0
     _told: ToldPass = field(default_factory=ToldPass)
     _pace: TransferRate = field(default_factory=TransferRate)
 
     def make_one(self) -> Outcome:
-        """Make a pass, and return its outcome without what the brokers are waited for.
+        """Make a pass, and return its outcome without waits for brokers and for another identity.
 
         Raises whatever ends the session, and `Refused` or `Forbidden` after `FAILURES_MAX` passes
         in a row that were refused.
@@ -105,8 +107,9 @@ class SessionPasses:
         outcome = replace(outcome, waits=(*damage, *outcome.waits), history=self.ended_runs)
         note_decisions(self.context.trail, outcome)
         self._told = ToldPass(outcome, desired)
-        with_link = replace(outcome, waits=(*outcome.waits, *self.link.waits()))
-        self.config.report(self._pace.with_rate(with_link, time.monotonic()))
+        waits = (*outcome.waits, *self.identity.waits(), *self.link.waits())
+        told = replace(outcome, waits=waits)
+        self.config.report(self._pace.with_rate(told, time.monotonic()))
         return outcome
 
     def _answer_person(self) -> None:
@@ -134,9 +137,9 @@ class SessionPasses:
         if self.failures > FAILURES_MAX or isinstance(error, OtherCluster | HolderActive):
             raise error
         # The journal is kept meanwhile: who asks for the status is told who works here.
-        outcome = Outcome(State.WAITING, waits=(after_error(error),), error=error)
-        self.config.report(outcome)
-        return outcome
+        told = self.identity.explained(error)
+        self.config.report(Outcome(State.WAITING, waits=(after_error(told),), error=told))
+        return Outcome(State.WAITING, waits=(after_error(error),), error=error)
 
 
 def runs_that_ended(session: Session) -> tuple[FinishedRun, ...]:

@@ -3,9 +3,11 @@
 from poolkeeper.controller.loops.session_identity import LOOK_EVERY_S, SessionIdentity
 from poolkeeper.errors import Forbidden, Refused, Stale, Unavailable
 from poolkeeper.model.execution.outcomes import Outcome, State
-from poolkeeper.model.execution.waits import after_error
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, after_error
 
 NOT_ALLOWED = Outcome(State.WAITING, waits=(after_error(Forbidden("no write")),))
+DONE = Outcome(State.WAITING)
 LOST = Outcome(State.WAITING, waits=(after_error(Stale("changed")),))
 
 
@@ -39,5 +41,25 @@ def test_a_session_is_outdated_once_it_may_not_write_and_the_secret_has_others()
     assert not is_outdated(Unavailable("there is no Secret"))
     assert not is_outdated(Refused("password is missing"))
     assert is_outdated("new")
+    assert identity.waits() == ()
     secret.now_s += LOOK_EVERY_S / 2
     assert not identity.is_outdated(NOT_ALLOWED), "it is looked at from time to time"
+
+
+def test_a_secret_that_cannot_be_used_is_told_beside_what_is_not_allowed() -> None:
+    secret = Secret()
+    identity = SessionIdentity(secret.read, lambda: secret.now_s)
+    refused, wrong = Forbidden("no write"), Refused("bad request")
+    assert not identity.is_outdated(NOT_ALLOWED)
+    assert (identity.waits(), identity.explained(refused)) == ((), refused)
+    secret.holds = Refused("Secret s: username is no text (expected UTF-8)")
+    secret.now_s += LOOK_EVERY_S
+    assert not identity.is_outdated(NOT_ALLOWED)
+    problem = (
+        "no other ZooKeeper identity can be had: Secret s: username is no text (expected UTF-8)"
+    )
+    assert identity.waits() == (Wait(WaitReason.UNAVAILABLE, detail=problem),)
+    assert str(identity.explained(refused)) == f"no write; {problem}"
+    assert identity.explained(wrong) is wrong
+    assert not identity.is_outdated(DONE)
+    assert identity.waits() == ()

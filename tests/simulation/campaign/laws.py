@@ -213,7 +213,7 @@ def _check_state(s: Situation, ledger: _Ledger, operation: Operation, now_ms: in
             yield f"{name} had no leader for {now_ms - since_ms} ms"
         if state["leader"] < 0 and isr - hurt:
             ledger.leaderless_ms[name] = now_ms
-    before = ledger.isr.get(name, set())
+    before = ledger.isr.get(name, isr)  # of its first write nobody tells what was before
     ledger.isr[name] = isr
     for id_ in isr:
         returned_ms = _returned_ms(s, ledger, id_, now_ms)

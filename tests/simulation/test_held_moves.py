@@ -6,6 +6,7 @@ from poolkeeper.model.execution.actions import ActionKind
 from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import Phase
 from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.reconcile.steps_during_run import LOOK_EVERY_MS
 from simulation.executors import Executor
 from simulation.guarded import MB, WANTED, Guarded
 
@@ -55,6 +56,27 @@ def test_what_is_held_and_let_go_within_a_stage_is_told_soon() -> None:
 
     executor.at_rest = at_rest
     executor.finish(passes_max=300)
+
+
+def test_a_pass_that_looks_anew_tells_what_it_finds_held() -> None:
+    cluster = Guarded("3.9.2")
+    for name in ("t", "u"):
+        cluster.simulation.set_size(name, 0, 400 * MB)
+    executor = Executor(cluster, WANTED, pause_s=lambda: LOOK_EVERY_MS / 1000 + 5)
+    told_ms: list[int] = []
+
+    def at_rest(outcome: Outcome) -> bool:
+        if has(outcome, ActionKind.STAGE_REQUESTED):
+            cluster.set(CONFIG_OF_U, {"version": 1, "config": {"retention.ms": "a week"}})
+        held = any(wait.reason is UNLOADABLE for wait in outcome.waits)
+        if held:
+            told_ms.append(cluster.clock.now_ms())
+            cluster.set(CONFIG_OF_U, {"version": 1, "config": {}})
+        return not held and bool(told_ms)
+
+    executor.at_rest = at_rest
+    executor.finish(passes_max=300)
+    assert cluster.clock.now_ms() - told_ms[0] < 2 * LOOK_EVERY_MS
 
 
 @pytest.mark.parametrize("mended_at", [0, 1], ids=["never-mended", "mended"])

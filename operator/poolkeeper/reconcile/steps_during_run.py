@@ -50,9 +50,10 @@ def with_steps(
             return outcome
         return _with_look(context, outcome, known)
     if known is None or known.desired is not desired or context.now_ms() >= known.until_ms:
-        observed, owned, plan, adopted = _plan_again(context, desired, authority, run, outcome.plan)
-        _note_held(context, desired, run, observed)
-        result = Result(adopted) + _write(context, owned, authority, observed, plan, outcome.plan)
+        running = outcome.plan
+        observed, owned, plan, adopted = _plan_again(context, desired, authority, run, running)
+        outcome = _note_held(context, desired, run, observed, outcome)
+        result = Result(adopted) + _write(context, owned, authority, observed, plan, running)
         again = bool(result.did or observed.cluster.torn)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
         known = PlanDuringRun(desired, until_ms, plan, result.waits)
@@ -62,12 +63,21 @@ def with_steps(
     return _with_look(context, outcome, known)
 
 
-def _note_held(context: PassContext, desired: Desired, run: Run, observed: Observation) -> None:
-    """Note which moves of the run are held, by now: that may begin and end within one stage."""
+def _note_held(
+    context: PassContext, desired: Desired, run: Run, observed: Observation, outcome: Outcome
+) -> Outcome:
+    """Note which moves of the run are held, by now: that may begin and end within one stage.
+
+    Returns the outcome, which tells what the look before found, with what is held by now.
+    """
     memory = context.memory
+    others = tuple(wait for wait in outcome.waits if wait not in memory.held)
     stored = StoredRun(run, memory.documents.get(run.digest))
     now_ms, gone = context.now_ms(), observed.gone
     memory.held = held_waits(stored, observed.cluster, desired, now_ms, memory.unwritable, gone)
+    named = {wait.kind for wait in others}
+    held = (wait for wait in memory.held if wait.kind not in named)
+    return replace(outcome, waits=(*others, *held))
 
 
 def _with_look(context: PassContext, outcome: Outcome, known: PlanDuringRun) -> Outcome:

@@ -14,9 +14,11 @@ import pytest
 
 from builders import move, plan
 from matrices import soak
+from poolkeeper.algorithms.throttles import FOLLOWER_LIST, TOPIC_KEYS
 from poolkeeper.cli.output.runs import status_values
 from poolkeeper.model.execution.runs import Health, RunDocument, Saved
 from poolkeeper.model.execution.throttles import LeftThrottles, Throttled
+from poolkeeper.model.topology import Replicas
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.rehearsal.cluster_copy.fake_session import FakeSession
 from poolkeeper.rehearsal.cluster_copy.simulated_cluster import SimulatedCluster
@@ -33,6 +35,7 @@ from simulation.scenarios import SCENARIOS
 NAME = "foreign throttles"
 RECORDS = "/poolkeeper/records/throttles"
 RUN = "/poolkeeper/run"
+RATE = 2_000_000
 FOREIGN_REQUEST = b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,3]}]}'
 CASES = [("3.9.2", 7), *soak(*((kafka, 1) for kafka in ("3.9.2", "2.8.2", "2.0.1", "0.10.2.2")))]
 """The release, and how far from one write at which the process dies to the next."""
@@ -184,50 +187,44 @@ def test_what_nobody_accounts_for_is_removed_on_request() -> None:
     assert others(cluster)["brokers/1"] == {"log.cleaner.threads": "2"}
 
 
-RATE = 2_000_000
-LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
-
-
 @pytest.mark.parametrize("theirs", ["", "7:1"])
 @pytest.mark.parametrize("dies", [False, True])
-def test_a_list_that_a_run_left_goes_with_the_next_that_wants_some_of_it(
-    theirs: str, dies: bool
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [pytest.param((3, 4), (2, 3), id="some-of-it"), pytest.param((1, 3), (1, 4), id="none-of-it")],
+)
+def test_a_list_that_a_run_left_goes_with_the_next_whatever_that_wants(
+    first: Replicas, second: Replicas, theirs: str, dies: bool
 ) -> None:
     """Its config was hidden when the first run ended, and shown before the second began."""
     cluster = SimulatedCluster(SimulationSpec(spread(4)))
     cluster.start()
     cluster.create_topic("t", [1, 2])
+    unset = dict.fromkeys(TOPIC_KEYS)
     documents = [
-        RunDocument(
-            plan(move("t", 0, (1, 2), target)), Saved({"t": dict.fromkeys(LISTS)}), Health()
-        )
-        for target in ((3, 4), (2, 3))
+        RunDocument(plan(move("t", 0, (1, 2), target)), Saved({"t": unset}), Health())
+        for target in (first, second)
     ]
     lists = [throttling.throttled_lists(document) for document in documents]
-    assert [found["t"][LISTS[1]] for found in lists] == ["0:3,0:4", "0:3"]
     with (
         FakeSession(cluster.server, cluster.clock) as session,
         journal.hold(session, "apply", 0, patience_s=1) as held,
     ):
         throttling.write(held, documents[0], lists[0], [RATE])
         left = throttles(cluster)["topics/t"]
-        cluster.set(
-            "/config/topics/t",
-            {
-                "version": 1,
-                "config": {key: f"{own},{theirs}".strip(",") for key, own in left.items()},
-            },
-        )
+        added = {FOLLOWER_LIST: f"{left[FOLLOWER_LIST]},{theirs}".strip(",")}
+        cluster.set("/config/topics/t", {"version": 1, "config": {**left, **added}})
         after = throttling.save(held, ["t"], {})
-        assert after.topics == {"t": dict.fromkeys(LISTS, theirs or None)}
-        second = replace(documents[1], saved=after)
-        assert not throttling.write(held, second, lists[1], [RATE]).topics
+        assert after.topics == {"t": {**unset, FOLLOWER_LIST: theirs or None}}
+        document = replace(documents[1], saved=after)
+        conflicts = throttling.write(held, document, lists[1], [RATE])
+        has_none = not set(first) & set(second) - {1, 2}
+        assert conflicts.topics == (("t",) if theirs and has_none else ())
         if dies:
             throttling.take_off(held, LeftThrottles(recorded=Throttled(("t",))))
         else:
-            throttling.restore(held, second, lists[1], [RATE])
-    expected = {"topics/t": dict.fromkeys(LISTS, theirs)} if theirs else {}
-    assert throttles(cluster) == expected
+            throttling.restore(held, document, lists[1], [RATE])
+    assert throttles(cluster) == ({"topics/t": {FOLLOWER_LIST: theirs}} if theirs else {})
     assert (cluster.client.children(RECORDS) or ()) == ()
 
 

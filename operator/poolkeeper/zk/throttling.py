@@ -271,9 +271,11 @@ def _setting(
         then = {**live, **values}
         if not any(then[key] == value != original.get(key) for key, value in wanted.items()):
             return EntityChange(values, record, bool(foreign))
+        # What is not written keeps what a run before left in it; all of that is ours still.
+        left = {k: v for k, v in known_ours.items() if k not in values and _has(live.get(k), v)}
         after = ThrottleRecord(
             plan,
-            {**known_ours, **_set_by_us(live, wanted, known_ours)},
+            {**known_ours, **{key: short_value(value) for key, value in wanted.items()}, **left},
             {key: original.get(key) for key in (*known_ours, *wanted)},
         )
         return EntityChange(values, after, bool(foreign))
@@ -281,23 +283,7 @@ def _setting(
     return decide
 
 
-def _set_by_us(
-    live: ThrottleValues, wanted: ThrottleValues, known_ours: ThrottleValues
-) -> dict[str, str | None]:
-    """Return what a record holds as ours once the `wanted` values are in the live ones.
-
-    A list that a run before left, and that has what this one wants, is left as it is: all of its
-    pairs that were ours still are.
-    """
-    return {
-        key: known_ours[key]
-        if throttles.includes(live.get(key), value) and _stands(live.get(key), known_ours.get(key))
-        else short_value(value)
-        for key, value in wanted.items()
-    }
-
-
-def _stands(live: str | None, ours: str | None) -> bool:
+def _has(live: str | None, ours: str | None) -> bool:
     return is_value(live, ours) or throttles.includes(live, ours)
 
 

@@ -120,13 +120,14 @@ def _topic(examined: Examined, name: str, node: Node, found: str) -> Finding:
     if body.get("topic_id") is None and _has_ids(examined.reading.cluster):
         effect += (
             "; its topic id is lost, and the next controller makes another one, with which brokers"
-            " copy none of its logs: add to the node, as topic_id, the one in partition.metadata"
-            " beside the logs before that"
+            " copy none of its logs: before that, add to the node, as topic_id, the one that"
+            " partition.metadata beside its logs has"
         )
     lost = topic_bodies.lost_lists(node.data, in_sync)[:CHECKED_MAX]
     made_of = tuple(checks[partition] for partition in lost)
-    remedy, version = Remedy.WRITE, node.version
-    return Finding(path, found, remedy, effect, version, data, in_memory=True, made_of=made_of)
+    return Finding(
+        path, found, Remedy.WRITE, effect, node.version, data, in_memory=True, made_of=made_of
+    )
 
 
 def _recorded_id(session: Session, name: str, node: Node) -> str | None:

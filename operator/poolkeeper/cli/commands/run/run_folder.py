@@ -1,11 +1,12 @@
 """`poolkeeper run -f DIR`: keeps the clusters of a folder of manifests, without Kubernetes.
 
 The folder is read if it changed, once it has not changed for one look, nor while it was read, and
-git does not write it: neither a checkout nor a file that is being written is read by half. Invalid
-manifests are reported and ignored: the clusters are kept as last validly declared. So is a folder
-without any cluster: a checkout that failed lets nothing go. Each cluster has one thread. A cluster
-that appears in the folder gets a thread. The thread of a cluster that disappears is ended, once the
-run that is under way has ended after its stage in flight; both are said.
+git does not write it: neither a checkout nor a file that is being written is read by half. While a
+git command of several steps has not ended, as a rebase at a conflict, it is not read at all.
+Invalid manifests are reported and ignored: the clusters are kept as last validly declared. So is a
+folder without any cluster: a checkout that failed lets nothing go. Each cluster has one thread. A
+cluster that appears in the folder gets a thread. The thread of a cluster that disappears is ended,
+once the run that is under way has ended after its stage in flight; both are said.
 """
 
 import contextlib
@@ -158,8 +159,6 @@ class FolderWatch:
         return 0 < self._changing_looks < CHANGING_LOOKS_MAX
 
     def _kept(self) -> str:
-        if not self._threads:
-            return "it is not read until then"
         names = few(sorted(self._threads), CLUSTERS_MAX, grouped=False)
         return f"what was declared before stays in force ({names})"
 
@@ -167,7 +166,7 @@ class FolderWatch:
         """Read the folder if it changed, and align the threads; raises InvalidInput, Refused.
 
         Returns whether it was taken: it is not if it is as before, or changed while it was read, or
-        if git is in the middle of a checkout, or of a command of several.
+        if git is in the middle of a checkout, or of a command of several steps.
         """
         stamp = files.stamp(self.address.folders)
         if stamp == self._stamp:
@@ -207,10 +206,11 @@ class FolderWatch:
         found = files.unfinished_git_command(self.address.folders)
         if found is not None and found != self._unfinished:
             command, path = found
+            meanwhile = self._kept() if self._threads else "it is not read until then"
             where = path if path.is_dir() else path.parent
             status = f"git -C {shlex.quote(str(where))} status"
             _warn(
-                f"{path}: a `{command}` has not ended there: {self._kept()};"
+                f"{path}: a `{command}` has not ended there: {meanwhile};"
                 f" to end it, do as `{status}` says"
             )
         self._unfinished = found

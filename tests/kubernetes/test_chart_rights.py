@@ -182,6 +182,12 @@ def test_kubernetes_own_roles_hold_topics(ground, role, may, may_not):
     ("role", "may", "may_not"),
     [
         pytest.param(
+            "view",
+            [("list", "kafkaclusters"), ("get", "topics")],
+            [("patch", "kafkaclusters"), ("approve", "kafkaclusters"), ("create", "topics")],
+            id="view-looks",
+        ),
+        pytest.param(
             "platform",
             [("create", "kafkaclusters"), ("patch", "resourcepools"), ("delete", "rebalances")],
             [("approve", "rebalances"), ("patch", "kafkaclusters/status"), ("list", "topics")],
@@ -203,4 +209,8 @@ def test_roles_of_ours_for_people(ground, role, may, may_not):
     )
     answers = [ground.may(user, *one) for one in (*may, *may_not)]
     assert answers == [True] * len(may) + [False] * len(may_not)
+    here = ground.namespace
+    assert ground.may(user, "get", "leases", LEASES, here, ground.full)  # whether somebody leads
+    assert not ground.may(user, "get", "leases", LEASES, here, "another")
+    assert not ground.may(user, "update", "leases", LEASES, here, ground.full)
     ground.plane.kubectl("delete", "clusterrolebinding", user)

@@ -14,6 +14,7 @@ import pytest
 from accounts import bind_operator, operator_account
 from conditions import until
 from frozen import freeze
+from poolkeeper.cli.kubectl.leaders import leaderships
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import Reference, collection
 from poolkeeper.kube.leadership.leader_election import LeaderRole
@@ -36,6 +37,7 @@ RULES = """
 """
 PROGRAM = """
 import json, sys, time
+from poolkeeper.cli.kubectl.leaders import leaderships
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.leadership.leader_elector import LeaderElector
 
@@ -151,6 +153,31 @@ def test_a_holder_that_gives_up_is_followed_at_once(api, candidates, namespace):
     taken_s = seconds_until_held(second)
     print(f"released: {taken_s:.1f} s")
     assert taken_s < 5
+
+
+def test_who_looks_is_told_whether_somebody_leads(api, candidates, namespace):
+    """By clocks that agree, and by one that is an hour ahead, to which each Lease is old."""
+    named = [{"status": {"operator": f"{namespace}/{NAME}"}}]
+
+    def leading(clock=time.time):
+        return [(each.leads, each.holder) for each in leaderships(api, named, clock=clock)]
+
+    def an_hour_ahead():
+        return time.time() + 3600
+
+    assert leading() == [(False, "")]
+    first = candidates("first")
+    until(lambda: first.role == "held", "the first holds the lease")
+    assert leading() == [(True, "first")]
+    assert leading(an_hour_ahead) == [(True, "first")]
+    first.process.kill()
+    assert leading(an_hour_ahead) == [(False, "")]
+    elector = LeaderElector(api, namespace, NAME, "second")
+    elector.start()
+    until(lambda: elector.role is LeaderRole.HELD, "the second holds the lease")
+    assert leading() == [(True, "second")]
+    assert elector.release()
+    assert leading() == [(False, "")]
 
 
 def test_rights_that_are_taken_away_and_given_back(control_plane, api, namespace):

@@ -1,16 +1,20 @@
 """`kubectl poolkeeper status`, `plan`, `history` and `why`."""
 
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
 import click
 
 from poolkeeper.cli.input import options
 from poolkeeper.cli.kubectl import diff as diffs
-from poolkeeper.cli.kubectl import explain, tables
+from poolkeeper.cli.kubectl import explain, leaders, tables
 from poolkeeper.cli.kubectl.access import Body, UserAccess, status_of
 from poolkeeper.cli.kubectl.explain import Explanation
 from poolkeeper.cli.kubectl.options import by_user, cluster_option
 from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output import ink, printing
 from poolkeeper.errors import Forbidden, Refused, Unavailable
+from poolkeeper.frozen import frozen
 from poolkeeper.kube.objects.plan_documents import PlanDocument
 
 NO_PLAN = "No plan waits or runs: nothing is to be done, or a person must act first."
@@ -31,32 +35,73 @@ def status(access: UserAccess, cluster: str, output: str) -> None:
     """Show clusters, pools, and Topics that are not as declared; what waits, and for whom."""
     clusters = [access.cluster(cluster)] if cluster else access.clusters()
     pools = access.pools()  # also those that name a KafkaCluster which is not there
-    topics, all_of_them = access.topics()
+    listed = _topics(access)
     if cluster:
         pools = [one for one in pools if one["spec"]["clusterRef"]["name"] == cluster]
-        own = {one["metadata"]["name"] for one in pools}
-        topics = [one for one in topics if one["spec"].get("poolRef", {}).get("name") in own]
-    waiting = [one for one in topics if readiness(one).status != "True"]
+        listed = listed.of_pools({one["metadata"]["name"] for one in pools})
+    known = leaders.leaderships(access.api, clusters)
     if output == printing.JSON:
-        found = {"clusters": clusters, "pools": pools, "topicsNotReady": waiting}
-        printing.emit_json({name: list(map(_bare, each)) for name, each in found.items()})
+        printing.emit_json(
+            {
+                "clusters": [*map(_bare, clusters)],
+                "pools": [*map(_bare, pools)],
+                "topicsNotReady": [*map(_bare, listed.waiting)] if listed.may_list else None,
+                "operators": [each.document for each in known],
+            }
+        )
         return
-    if not (clusters or pools or topics):
+    if not (clusters or pools or listed.topics):
         printing.emit(NO_CLUSTER)
         return
     shown = ink.of_output()
-    lines = tables.clusters(clusters, shown) if clusters else [NO_CLUSTER]
+    lines = tables.without_leader(known, shown)
+    lines += tables.clusters(clusters, shown) if clusters else [NO_CLUSTER]
     for body in clusters:
         if text := readiness(body).message:
             lines += ["", *shown.fold(f"{body['metadata']['name']}: {text}", 2)]
         lines += tables.adoptions(body)
     if pools:
         lines += ["", *tables.pools(pools, shown)]
-    where = "" if all_of_them else f" in namespace {access.namespace}"
-    lines += ["", f"Topics{where}: {len(topics) - len(waiting):,} of {len(topics):,} as declared"]
-    if waiting:
-        lines += tables.topics(waiting, shown)
+    lines += ["", listed.sentence]
+    if listed.waiting:
+        lines += tables.topics(listed.waiting, shown)
     printing.emit("\n".join(lines))
+
+
+@frozen
+class _ListedTopics:
+    """The Topics that a person may list: of all namespaces, or of one; or none at all."""
+
+    topics: Sequence[Body]
+    namespace: str = ""
+    may_list: bool = True
+
+    def of_pools(self, pools: Collection[str]) -> "_ListedTopics":
+        """Return those that name one of these pools."""
+        chosen = [one for one in self.topics if one["spec"].get("poolRef", {}).get("name") in pools]
+        return replace(self, topics=chosen)
+
+    @property
+    def waiting(self) -> Sequence[Body]:
+        """Those that are not as declared."""
+        return [one for one in self.topics if readiness(one).status != "True"]
+
+    @property
+    def sentence(self) -> str:
+        """How many are as declared."""
+        if not self.may_list:
+            return f"Topics: you may not list those of namespace {self.namespace}"
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        ready = len(self.topics) - len(self.waiting)
+        return f"Topics{where}: {ready:,} of {len(self.topics):,} as declared"
+
+
+def _topics(access: UserAccess) -> _ListedTopics:
+    try:
+        topics, all_of_them = access.topics()
+    except Forbidden:  # the roles of a platform's team need not have Topics
+        return _ListedTopics((), access.namespace, may_list=False)
+    return _ListedTopics(topics, "" if all_of_them else access.namespace)
 
 
 @click.command()

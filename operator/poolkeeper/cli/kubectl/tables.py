@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolkeeper.cli.kubectl.access import status_of
+from poolkeeper.cli.kubectl.leaders import Leadership
 from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.cli.output.printing import HASH_DIGITS
@@ -18,6 +19,12 @@ def clusters(bodies: Sequence[Json], ink: Ink) -> list[str]:
     """Return a line for each KafkaCluster."""
     heading = ("CLUSTER", "MODE", "READY", "REASON", "PLAN", "APPROVAL", "BROKERS", "MOVES")
     return ink.table([heading, *map(_cluster, bodies)], names=6)
+
+
+def without_leader(known: Sequence[Leadership], ink: Ink) -> list[str]:
+    """Return what is said of releases without a leader, with a blank line; none where all have."""
+    told = [line for each in known if not each.leads for line in ink.fold(each.sentence, 2)]
+    return [*told, ""] if told else []
 
 
 def adoptions(body: Json) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from poolkeeper.cli.input import options
-from poolkeeper.cli.kubectl import approvals, gitops
+from poolkeeper.cli.kubectl import approvals, gitops, leaders
 from poolkeeper.cli.kubectl.access import Body, UserAccess, status_of
 from poolkeeper.cli.kubectl.approvals import NamedHash
 from poolkeeper.cli.kubectl.options import by_user, cluster_option
@@ -96,6 +96,7 @@ def _approve(
     else:
         names = ", ".join(f"{each.name} {each.hash}" for each in found)
         printing.emit(f"approved for {body['metadata']['name']}: {names}")
+    _warn_without_leader(access, body)
 
 
 @click.command()
@@ -263,7 +264,15 @@ def ask(
         printing.warn([late])
     else:
         printing.emit(f"{name}: asked for: {text}")
+    if answer is None:
+        _warn_without_leader(access, body)
     return Unavailable.exit_code if wait and answer is None else 0
+
+
+def _warn_without_leader(access: UserAccess, body: Body) -> None:
+    """Say so where nobody will do what was asked for before an operator leads again."""
+    known = leaders.leaderships(access.api, [body])
+    printing.warn(each.sentence for each in known if not each.leads)
 
 
 def _annotate(access: UserAccess, body: Body, text: str) -> None:

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from poolkeeper.cli.kubectl import leaders
 from poolkeeper.cli.kubectl.access import UserAccess
+from poolkeeper.cli.kubectl.leaders import Leadership
 from poolkeeper.cli.kubectl.main import root
+from poolkeeper.errors import Forbidden
 
 Body = dict[str, Any]
 Declare = Callable[..., None]
@@ -45,6 +48,7 @@ def declare(monkeypatch: pytest.MonkeyPatch) -> Declare:
         monkeypatch.setattr(UserAccess, "cluster", lambda _, name: cluster(name))
         monkeypatch.setattr(UserAccess, "pools", lambda _: [*pools])
         monkeypatch.setattr(UserAccess, "topics", lambda _: ([*topics], True))
+        monkeypatch.setattr(UserAccess, "api", None)
 
     return declared
 
@@ -80,6 +84,41 @@ def test_of_one_cluster_only_its_own_pools_and_topics_are_listed(
     listed = status("-c", "main")
     assert "lost" not in listed
     assert "0 of 1 as declared" in listed
+
+
+def test_where_nobody_leads_that_is_said_before_all_else(
+    declare: Declare, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare((cluster("main"),))
+    renewed = "2026-11-29T11:00:00Z"
+    known = [
+        Leadership("infra/one", False, "", renewed),
+        Leadership("infra/two", True, "p", renewed),
+    ]
+    monkeypatch.setattr(leaders, "leaderships", lambda _api, _clusters: known)
+    listed = " ".join(status().split())
+    assert listed.startswith("no operator of the release infra/one leads: its Lease was renewed")
+    assert "infra/two" not in listed
+    operators = json.loads(status("-o", "json"))["operators"]
+    assert [(each["release"], each["leads"]) for each in operators] == [
+        ("infra/one", False),
+        ("infra/two", True),
+    ]
+
+
+def test_who_may_list_no_topics_sees_the_rest(
+    declare: Declare, status: Status, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(_: UserAccess) -> tuple[list[Body], bool]:
+        raise Forbidden("no")
+
+    declare((cluster("main"),), (pool("fast", "main"),))
+    monkeypatch.setattr(UserAccess, "topics", forbidden)
+    monkeypatch.setattr(UserAccess, "namespace", "shop")
+    listed = status()
+    assert "fast" in listed
+    assert listed.endswith("\nTopics: you may not list those of namespace shop\n")
+    assert json.loads(status("-o", "json"))["topicsNotReady"] is None
 
 
 def test_without_a_cluster_what_is_there_is_listed_all_the_same(

@@ -1,0 +1,140 @@
+"""Whether an operator leads: a status stays as it was when nobody writes it any more.
+
+Each KafkaCluster names the release that writes its status, by the namespace and the name of its
+Lease. The leader renews the Lease every few seconds. Clocks of different machines differ, so a time
+that is not of just now proves nothing by itself: the Lease is looked at again, and nobody leads
+where it stays as it was for the whole of its duration. A leader's Lease is read once.
+"""
+
+import re
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from poolkeeper.cli.kubectl.access import Body, status_of
+from poolkeeper.errors import Unavailable
+from poolkeeper.frozen import frozen
+from poolkeeper.kube.leadership import leader_election
+from poolkeeper.kube.leadership.leader_election import DURATION_S_MAX, Lease
+
+RECENT_S = 30.0
+"""Renewed within so many seconds by this machine's clock, a Lease has a leader."""
+LOOK_S = 1.0
+RELEASES_MAX = 4
+"""Of how many releases is looked: there should be one."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
+
+
+class LeaseReader(Protocol):
+    """The method of `client.Api` that this module needs."""
+
+    def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
+        """Return an object."""
+
+
+@frozen
+class Leadership:
+    """Whether one of a release's pods leads; `release` is the namespace and name of its Lease.
+
+    `renewed` is when its Lease was renewed last, by the clock of who did; empty without a Lease.
+    """
+
+    release: str
+    leads: bool
+    holder: str = ""
+    renewed: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What is to be known where nobody leads."""
+        namespace = self.release.partition("/")[0]
+        last = (
+            f"its Lease was renewed last at {self.renewed}" if self.renewed else "its Lease is gone"
+        )
+        return (
+            f"no operator of the release {self.release} leads: {last}; statuses are of before, and"
+            f" nothing new is done until one does (kubectl get pods -n {namespace})"
+        )
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The fields as they are printed."""
+        return {
+            "release": self.release,
+            "leads": self.leads,
+            "holder": self.holder or None,
+            "renewed": self.renewed or None,
+        }
+
+
+def releases(clusters: Collection[Mapping[str, Any]]) -> Sequence[str]:
+    """Return the releases that KafkaClusters name, sorted; of a name that is none, nothing."""
+    said = [str(status_of(body).get("operator") or "") for body in clusters]
+    names = {name for each in said for name in each.split(", ")}
+    return sorted(filter(_NAME.fullmatch, names))[:RELEASES_MAX]
+
+
+def leaderships(
+    api: LeaseReader,
+    clusters: Collection[Mapping[str, Any]],
+    *,
+    clock: Callable[[], float] = time.time,
+    sleep: Callable[[float], None] = time.sleep,
+) -> list[Leadership]:
+    """Return what is known of each release that the clusters name, by its Lease.
+
+    A release is left out whose Lease this person may not read, or which could not be read in time.
+    """
+    found: list[Leadership] = []
+    for release in releases(clusters):
+        try:
+            found.append(_leadership(api, release, clock, sleep))
+        except Unavailable:  # also Forbidden: nothing is known, and the rest is of use without it
+            continue
+    return found
+
+
+def _leadership(
+    api: LeaseReader, release: str, clock: Callable[[], float], sleep: Callable[[float], None]
+) -> Leadership:
+    first = _read(api, release)
+    leads = first is not None and (
+        _is_recent(first, clock()) or _changes(api, release, first, sleep)
+    )
+    return Leadership(
+        release,
+        leads,
+        first.holder if first is not None and leads else "",
+        "" if first is None else _whole_seconds(first.renewed),
+    )
+
+
+def _changes(api: LeaseReader, release: str, first: Lease, sleep: Callable[[float], None]) -> bool:
+    """Return whether the Lease is renewed while its duration goes by."""
+    for _ in range(min(max(first.duration_s, 1), DURATION_S_MAX)):
+        sleep(LOOK_S)
+        now = _read(api, release)
+        if now != first:
+            return now is not None and bool(now.holder)
+    return False
+
+
+def _read(api: LeaseReader, release: str) -> Lease | None:
+    namespace, _, name = release.partition("/")
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+    body = api.get(path)
+    return None if body is None else leader_election.read(body)
+
+
+def _is_recent(lease: Lease, now_s: float) -> bool:
+    """Return whether a holder renewed the Lease just now, by this machine's clock."""
+    try:
+        renewed = datetime.fromisoformat(lease.renewed).astimezone(UTC).timestamp()
+    except ValueError:
+        return False
+    return bool(lease.holder) and abs(now_s - renewed) <= RECENT_S
+
+
+def _whole_seconds(moment: str) -> str:
+    return re.sub(r"\.\d+(?=Z|$)", "", moment)

@@ -128,6 +128,7 @@ def test_without_processes_everything_is_planned_here() -> None:
 
 
 def test_a_defect_is_raised_here_and_the_worker_goes_on(pool: WorkerPool) -> None:
+    plan_of(pool, BIG)  # starts it
     before = pool.pids
     broken = replace(DESIRED, pools=(None,))  # type: ignore[arg-type]
     with pytest.raises(RuntimeError, match=r"(?s)planning failed in a worker.*AttributeError"):

@@ -230,7 +230,8 @@ class Connector:
             why = getattr(error, "strerror", None) or error
             raise Unavailable(f"no ZooKeeper can be asked at {address.servers}: {why}") from error
         dates = tls_files.dates_remark(client.certfile)
-        why = f" ({refusals}{dates})" if str(refusals) else dates
+        told = refusals.told([f"{host}:{port}" for host, port in client.hosts])
+        why = f" ({told}{dates})" if told else dates
         connection.close()
         raise Unavailable(
             f"no ZooKeeper answers at {address.servers} within {self.deadline_s:g} s{why}"

@@ -8,6 +8,7 @@ the second question ends the attempt.
 
 import ssl
 import struct
+from collections.abc import Collection
 from typing import Any
 
 from kazoo.client import KazooClient
@@ -18,6 +19,7 @@ from kazoo.protocol.serialization import SASL
 
 from poolkeeper import tls_failures
 
+NO_ANSWER = "no answer in time"
 NO_SASL = "it offers no SASL"
 UNKNOWN_NAME = "its name cannot be resolved"
 SILENT = (
@@ -43,11 +45,19 @@ class Refusals:
         self._by_server: dict[str, str] = {}
         self._empty_answers = 0
 
-    def __str__(self) -> str:
-        """The reasons, each with its server where several servers failed; "" without any."""
-        found = dict(self._by_server)
+    def told(self, servers: Collection[str]) -> str:
+        """Return the reasons, each with its server where there are several; "" without any.
+
+        `servers` are all that were to be tried. A deadline may end the first attempt at a server or
+        come after it, so what has not answered yet is told as what has not answered in time: the
+        same trouble is told in the same words. Where none did, that nobody answers says it all.
+        """
+        found = dict.fromkeys(servers, NO_ANSWER) | self._by_server
+        reasons = set(found.values())
+        if reasons <= {NO_ANSWER}:
+            return ""
         if len(found) == 1:
-            return next(iter(found.values()))
+            return reasons.pop()
         return "; ".join(f"{server}: {why}" for server, why in sorted(found.items()))
 
     @property
@@ -110,7 +120,7 @@ def reason(error: BaseException, tls: bool) -> str:
         case ssl.SSLError():
             return tls_failures.reason(cause)
         case KazooTimeoutError() | TimeoutError():
-            return SILENT if isinstance(error, KazooTimeoutError) else "no answer in time"
+            return SILENT if isinstance(error, KazooTimeoutError) else NO_ANSWER
         case None | ConnectionResetError() | BrokenPipeError():
             return HUNG_UP if tls else HUNG_UP_WITHOUT_TLS
         case struct.error():

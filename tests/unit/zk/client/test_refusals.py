@@ -16,8 +16,10 @@ from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
 from poolkeeper.zk.client.refusals import (
     HUNG_UP,
     HUNG_UP_WITHOUT_TLS,
+    NO_ANSWER,
     OTHER_PROTOCOL,
     SILENT,
+    Refusals,
     reason,
 )
 from poolkeeper.zk.client.session import Session
@@ -76,6 +78,36 @@ def alert(name: str) -> ssl.SSLError:
 )
 def test_reasons_in_words(error: Exception, tls: bool, expected: str) -> None:
     assert reason(error, tls) == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "servers", "told"),
+    [
+        pytest.param({}, ["a:1"], "", id="the-first-attempt-had-not-ended"),
+        pytest.param({"a:1": NO_ANSWER}, ["a:1"], "", id="it-had"),
+        pytest.param({"b:1": NO_ANSWER}, ["a:1", "b:1"], "", id="one-had"),
+        pytest.param({"a:1": HUNG_UP}, ["a:1"], HUNG_UP, id="a-reason"),
+        pytest.param(
+            {"b:1": "Connection refused"},
+            ["a:1", "b:1"],
+            "a:1: no answer in time; b:1: Connection refused",
+            id="a-reason-of-one",
+        ),
+        pytest.param(
+            {"b:1": "Connection refused", "a:1": NO_ANSWER},
+            ["a:1", "b:1"],
+            "a:1: no answer in time; b:1: Connection refused",
+            id="a-reason-of-one-and-the-other-had-ended",
+        ),
+    ],
+)
+def test_the_same_trouble_is_told_in_the_same_words(
+    found: dict[str, str], servers: list[str], told: str
+) -> None:
+    """Whether the deadline ended an attempt, or the attempt itself, is chance."""
+    refusals = Refusals()
+    refusals._by_server.update(found)
+    assert refusals.told(servers) == told
 
 
 @contextlib.contextmanager

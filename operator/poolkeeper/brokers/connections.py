@@ -1,7 +1,9 @@
 """Opens and closes connections to brokers, and translates their failures.
 
 kafka-python tries a bootstrap server again until its deadline, whatever the reason, and then gives
-no reason. So each server's port is tried first: where nothing listens, that is reported at once.
+no reason. So the servers' ports are tried first, all at once: where nothing listens, that is
+reported at once, and a machine that is switched off, which answers nothing at all, takes no time
+from the others. One of several that accepts connections and says nothing has half of the time left.
 The results of connection attempts are kept as the reason why there is no connection. A broker that
 rejects a password says so and closes the connection; the library sees only the latter.
 """
@@ -11,6 +13,8 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -31,6 +35,10 @@ DEFAULT_PORT = 9092
 METADATA_AGE_MS = 10_000
 """The longest time until a broker that was added to the cluster is known."""
 LISTENING_S = 1.0
+REACHABLE_S = 0.25
+"""The time that other bootstrap servers have once one accepts connections."""
+GRACE_S = 0.5
+"""The time in which a thread tells what the deadline has ended."""
 TIMEOUTS = (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)
 UNANSWERED = (
     *TIMEOUTS,
@@ -72,20 +80,20 @@ def connect(
         if problem := addresses.server_problem(addresses.with_port(server, DEFAULT_PORT)):
             raise Refused(f"{','.join(bootstrap)!r} are no addresses of brokers: {problem}")
     deadline = time.monotonic() + deadline_s
-    _await_reachable(bootstrap, deadline)
+    reachable, unreachable = _reachable(bootstrap, deadline)
     left_ms = max(1, int((deadline - time.monotonic()) * 1000))
     made: list[KafkaNetClient] = []
     attempts: list[_ConnectionAttempts] = []
 
     def net_client(**configs: object) -> KafkaNetClient:
         net = NetworkSelector(**configs)
-        attempts.append(_ConnectionAttempts(net, **configs))
+        attempts.append(_ConnectionAttempts(net, unreachable, **configs))
         made.append(KafkaNetClient(net, attempts[-1]))
         return made[-1]
 
     try:
         return KafkaAdminClient(
-            bootstrap_servers=list(bootstrap),
+            bootstrap_servers=list(reachable),
             bootstrap_timeout_ms=left_ms,
             request_timeout_ms=max(1, int(deadline_s * 1000)),
             reconnect_backoff_max_ms=1000,
@@ -206,8 +214,11 @@ def address(server: str) -> tuple[str, int]:
 class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it has no types
     """Connections that record how the last attempts to find the cluster ended: `last_error`."""
 
-    def __init__(self, net: NetworkSelector, **configs: object) -> None:
+    def __init__(
+        self, net: NetworkSelector, unreachable: Mapping[str, str], **configs: object
+    ) -> None:
         super().__init__(net, **configs)
+        self._unreachable = unreachable
         self._errors: dict[str, str] = {}
         self._refusals = 0
         self._refused: Exception = kafka_errors.SaslAuthenticationFailedError("hung up")
@@ -215,14 +226,17 @@ class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it ha
     @property
     def last_error(self) -> str:
         """Why no server let us in, each with its server where they differ; "" before the first."""
-        if len(reasons := {*self._errors.values()}) < 2:
+        found = {**self._unreachable, **self._errors}
+        if len(reasons := {*found.values()}) < 2:
             return next(iter(reasons), "")
-        return "; ".join(f"{server}: {why}" for server, why in sorted(self._errors.items()))
+        return "; ".join(f"{server}: {why}" for server, why in sorted(found.items()))
 
-    def get_connection(self, node_id: object, **how: object) -> KafkaConnection:
+    def get_connection(self, node_id: object, **how: Any) -> KafkaConnection:
         """Return the connection; raise where credentials were refused often enough."""
         if self._refusals >= REFUSALS_MAX and not self.bootstrapped:
             raise self._refused
+        if how.get("timeout_ms") and len(self.cluster.bootstrap_brokers()) > 1:
+            how["timeout_ms"] /= 2  # only an attempt to find the cluster has any
         connection = super().get_connection(node_id, **how)
         if not self.bootstrapped:
             connection.init_future.add_errback(lambda error: self._note_failure(connection, error))
@@ -274,18 +288,47 @@ def is_listening(host: str, port: int) -> bool:
     return True
 
 
-def _await_reachable(bootstrap: Sequence[str], deadline: float) -> None:
-    """Return as soon as one server accepts a connection."""
-    refusals = []
+def _reachable(
+    bootstrap: Sequence[str], deadline: float
+) -> tuple[Sequence[str], Mapping[str, str]]:
+    """Return the servers that accept a connection, and why others do not.
+
+    Others have `REACHABLE_S` once the first accepts one. Raises `Unavailable` if none does.
+    """
+    ended: SimpleQueue[tuple[str, str]] = SimpleQueue()
+    bootstrap = list(dict.fromkeys(bootstrap))
     for server in bootstrap:
-        left_s = deadline - time.monotonic()
+        # Not of a pool, whose threads the end of the process would wait for.
+        Thread(target=_try, args=(server, deadline, ended), name="bootstrap", daemon=True).start()
+    failed = dict.fromkeys(bootstrap, "no answer in time")
+    until = deadline + GRACE_S
+    for _ in bootstrap:
         try:
-            socket.create_connection(address(server), timeout=max(0.05, left_s)).close()
-        except OSError as error:
-            refusals.append(f"{server}: {error.strerror or error}")
-        else:
-            return
-    raise Unavailable(f"no broker answers ({'; '.join(refusals)})")
+            server, why = ended.get(timeout=max(0.0, until - time.monotonic()))
+        except Empty:
+            break
+        if why:
+            failed[server] = why
+            continue
+        del failed[server]
+        until = min(until, time.monotonic() + REACHABLE_S)
+    if len(failed) == len(bootstrap):
+        refusals = "; ".join(f"{server}: {why}" for server, why in failed.items())
+        raise Unavailable(f"no broker answers ({refusals})")
+    return [server for server in bootstrap if server not in failed], failed
+
+
+def _try(server: str, deadline: float, ended: "SimpleQueue[tuple[str, str]]") -> None:
+    """Tell why a server accepts no connection; "" where it does."""
+    left_s = max(0.05, deadline - time.monotonic())
+    try:
+        socket.create_connection(address(server), timeout=left_s).close()
+    except TimeoutError:
+        ended.put((server, "no answer in time"))
+    except OSError as error:
+        ended.put((server, error.strerror or str(error)))
+    else:
+        ended.put((server, ""))
 
 
 def _was_made(connection: KafkaConnection, error: BaseException) -> bool:

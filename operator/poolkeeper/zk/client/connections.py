@@ -37,7 +37,10 @@ logger = logging.getLogger(__name__)
 
 _CHROOT = re.compile(r"(?:/[^\s,/]+)*/?")
 _SUGGESTIONS_MAX = 200
-_HANDSHAKES_PER_TIMEOUT = 4
+_ATTEMPTS = 4
+"""How many servers may keep silent, one after another, within a session's timeout."""
+_ATTEMPT_S_MIN = 0.5
+"""What a handshake with TLS may take, however short the deadline is."""
 _VERSION_TIMEOUT_S = 5.0
 _VERSION_BYTES = 4096
 _VERSION = re.compile(r"^Zookeeper version: ([0-9]+)\.([0-9]+)", re.MULTILINE)
@@ -219,7 +222,7 @@ class Connector:
             connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 1.0},
             **self.options,
         )
-        _limit_handshakes(client, self.timeout_s / _HANDSHAKES_PER_TIMEOUT)
+        _limit_attempts(client, self.timeout_s, self.deadline_s)
         refusals = Refusals()
         refusals.watch(client)
         connection = Connection(client, refusals)
@@ -292,18 +295,24 @@ class _LoginFailed(Forbidden):
     """The server hung up at the login, or rejected it."""
 
 
-def _limit_handshakes(client: KazooClient, timeout_s: float) -> None:
-    """Bound the wait for a server's answer to a new connection.
+def _limit_attempts(client: KazooClient, timeout_s: float, deadline_s: float) -> None:
+    """Bound the time that one server has to accept a connection, and to answer on it.
 
-    Kazoo waits for the whole timeout of the session if there is one server. One that accepts
-    connections but is not yet up (it may never answer then) would cost us the session.
+    Kazoo gives each server the whole timeout of the session, and one server of an ensemble that
+    answers nothing (a machine that is switched off, or one that accepts connections and is not yet
+    up) would cost us the session, or the deadline, while the others are well.
     """
-    invoke = client._connection._invoke
+    attempt_s = max(_ATTEMPT_S_MIN, min(timeout_s, deadline_s) / _ATTEMPTS)
+    invoke, create = client._connection._invoke, client.handler.create_connection
 
-    def limited(timeout: float, request: Any, xid: int | None = None) -> Any:
-        return invoke(min(timeout, timeout_s), request, xid)
+    def invoke_limited(timeout: float, request: Any, xid: int | None = None) -> Any:
+        return invoke(min(timeout, attempt_s), request, xid)
 
-    client._connection._invoke = limited
+    def create_limited(*args: Any, timeout: float, **named: Any) -> Any:
+        return create(*args, timeout=min(timeout, attempt_s), **named)
+
+    client._connection._invoke = invoke_limited
+    client.handler.create_connection = create_limited
 
 
 def server_version(client: KazooClient) -> tuple[int, int] | None:

@@ -13,6 +13,7 @@ from kazoo.protocol.connection import ConnectionDropped
 
 from poolkeeper.errors import Forbidden, Unavailable
 from poolkeeper.model.credentials import Scheme, ZooKeeperCredentials
+from poolkeeper.zk.client.connections import Address, Connector
 from poolkeeper.zk.client.refusals import (
     HUNG_UP,
     HUNG_UP_WITHOUT_TLS,
@@ -141,6 +142,34 @@ def test_every_server_s_own_reason_is_told() -> None:
         f"127.0.0.1:{port}: {HUNG_UP_WITHOUT_TLS}",
         "no-such-host.invalid:2181: its name cannot be resolved",
     ]
+
+
+@contextlib.contextmanager
+def switched_off() -> Iterator[int]:
+    """A port that answers nothing to who connects, as no machine does that is off."""
+    with contextlib.ExitStack() as kept:
+        listening = kept.enter_context(socket.socket())
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):  # who waits to be accepted fills the queue
+            waiting = kept.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listening.getsockname())
+        yield int(listening.getsockname()[1])
+
+
+@pytest.mark.slow
+def test_a_server_that_is_switched_off_takes_no_session_from_the_others() -> None:
+    def serve(connection: socket.socket) -> None:
+        take_session(connection)
+        while received(connection):
+            pass
+
+    with switched_off() as off, serving(serve) as port:
+        address = Address.parse(f"127.0.0.1:{off},127.0.0.1:{port}")
+        connector = Connector({"randomize_hosts": False}, timeout_s=4, deadline_s=DEADLINE_S)
+        connection = connector.connect(address)
+        connection.close()
 
 
 def take_session(connection: socket.socket) -> None:

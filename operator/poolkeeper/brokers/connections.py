@@ -35,6 +35,8 @@ DEFAULT_PORT = 9092
 METADATA_AGE_MS = 10_000
 """The longest time until a broker that was added to the cluster is known."""
 LISTENING_S = 1.0
+ATTEMPTS = 4
+"""How many brokers may keep silent, one after another, before the deadline of any's answer."""
 REACHABLE_S = 0.25
 """The time that other bootstrap servers have once one accepts connections."""
 GRACE_S = 0.5
@@ -48,6 +50,7 @@ UNANSWERED = (
     OSError,
 )
 """Errors of who does not answer now; a broker that has just started is not known to others yet."""
+NO_ANSWER = "no answer in time"
 FETCH_WAIT_MS = 500
 """How long a broker waits for records that are not there."""
 WITHOUT_TLS = ("PLAINTEXT", "SASL_PLAINTEXT")
@@ -87,6 +90,7 @@ def connect(
 
     def net_client(**configs: object) -> KafkaNetClient:
         net = NetworkSelector(**configs)
+        configs["socket_connection_setup_timeout_ms"] = max(500, int(deadline_s * 1000 / ATTEMPTS))
         attempts.append(_ConnectionAttempts(net, unreachable, **configs))
         made.append(KafkaNetClient(net, attempts[-1]))
         return made[-1]
@@ -190,7 +194,9 @@ def reason(error: BaseException) -> str:
         case kafka_errors.UnknownBrokerIdError():
             return "the other brokers do not know it"
         case kafka_errors.KafkaTimeoutError() | kafka_errors.RequestTimedOutError():
-            return "no answer in time"
+            return NO_ANSWER
+        case kafka_errors.KafkaConnectionError() if _is_late(error):
+            return NO_ANSWER
         case kafka_errors.KafkaConnectionError():
             failed = _tls_error(error)
             return f"cannot connect ({tls_failures.reason(failed) if failed else _detail(error)})"
@@ -198,6 +204,11 @@ def reason(error: BaseException) -> str:
             return "cannot connect"
         case _:
             return str(error) or type(error).__name__
+
+
+def _is_late(error: BaseException) -> bool:
+    """Whether a deadline ended it; for a connection's, kafka-python has words and no class."""
+    return isinstance(error, TIMEOUTS) or "timed out" in str(error)
 
 
 def failure(error: BaseException) -> Failure:
@@ -245,8 +256,7 @@ class _ConnectionAttempts(KafkaConnectionManager):  # type: ignore[misc] # it ha
 
     def _note_failure(self, connection: KafkaConnection, error: Exception) -> None:
         """Tell a rejected password, which comes after the first response, from other failures."""
-        late = isinstance(error, TIMEOUTS)
-        late |= "timed out" in str(error)  # their words: kafka-python has no class for it
+        late = _is_late(error)
         hung_up = isinstance(error, kafka_errors.KafkaConnectionError) and not late
         answered = connection.broker_version_data is not None
         self._refusals += hung_up and answered and self.config["sasl_mechanism"] is not None
@@ -300,7 +310,7 @@ def _reachable(
     for server in bootstrap:
         # Not of a pool, whose threads the end of the process would wait for.
         Thread(target=_try, args=(server, deadline, ended), name="bootstrap", daemon=True).start()
-    failed = dict.fromkeys(bootstrap, "no answer in time")
+    failed = dict.fromkeys(bootstrap, NO_ANSWER)
     until = deadline + GRACE_S
     for _ in bootstrap:
         try:
@@ -324,7 +334,7 @@ def _try(server: str, deadline: float, ended: "SimpleQueue[tuple[str, str]]") ->
     try:
         socket.create_connection(address(server), timeout=left_s).close()
     except TimeoutError:
-        ended.put((server, "no answer in time"))
+        ended.put((server, NO_ANSWER))
     except OSError as error:
         ended.put((server, error.strerror or str(error)))
     else:

@@ -310,7 +310,7 @@ class BrokerClient:
         pool.shutdown(wait=False, cancel_futures=True)
         for broker, future in asked.items():
             if not future.done() or future.cancelled():
-                failures[broker] = Failure("no answer in time", silent=True)
+                failures[broker] = Failure(connections.NO_ANSWER, silent=True)
                 continue
             # An error that was raised here would keep this frame and its callers, by the future.
             error = future.exception()

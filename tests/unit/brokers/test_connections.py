@@ -83,6 +83,11 @@ def untrusted(words):
             id="refused",
         ),
         pytest.param(
+            kafka_errors.KafkaConnectionError("Connection timed out"),
+            "no answer in time",
+            id="a-machine-that-is-off",
+        ),
+        pytest.param(
             kafka_errors.UnknownBrokerIdError(7), "the other brokers do not know it", id="unknown"
         ),
         pytest.param(

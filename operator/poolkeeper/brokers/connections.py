@@ -207,8 +207,10 @@ def reason(error: BaseException) -> str:
 
 
 def _is_late(error: BaseException) -> bool:
-    """Whether a deadline ended it; for a connection's, kafka-python has words and no class."""
-    return isinstance(error, TIMEOUTS) or "timed out" in str(error)
+    """Whether a deadline ended it."""
+    late = isinstance(error, TIMEOUTS)
+    late |= "timed out" in str(error)  # their words: kafka-python has no class for it
+    return late
 
 
 def failure(error: BaseException) -> Failure:

@@ -171,16 +171,20 @@ def _not_begun(s: Situation) -> bool:
     """Whether a partition does not move as the request says; one before may have moved it.
 
     Up to 2.3 the controller alone knows what it has begun: it may still hold another move of that
-    partition, whose request was deleted. From 2.4 on topic nodes say it. A list that is to shrink
+    partition, whose request was deleted, or the same move of a topic that was made again since:
+    that one's list lacks who is to come. From 2.4 on topic nodes say it. A list that is to shrink
     to what is in sync, or to stand in another order, would have done so at once, had the controller
     heard of it.
     """
     entries = (s.body(REQUEST) or {}).get("partitions", ())
     if s.cluster.simulation.profile.era is not Era.RECORDED:
-        begun = s.cluster.simulation.begun_requests()
-        return any(
-            begun.get(Tp(e["topic"], e["partition"])) != tuple(e["replicas"]) for e in entries
-        )
+        begun, lists = s.cluster.simulation.begun_requests(), dict(s.partitions())
+
+        def begins(topic: str, partition: int, replicas: list[int]) -> bool:
+            there = {*replicas} <= {*lists.get((topic, partition), ())}
+            return there and begun.get(Tp(topic, partition)) == tuple(replicas)
+
+        return not all(begins(e["topic"], e["partition"], e["replicas"]) for e in entries)
 
     def moves(entry: dict[str, Any]) -> bool:
         body, number = s.body(f"/brokers/topics/{entry['topic']}") or {}, str(entry["partition"])

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from poolkeeper.cli.kubectl import diff
+from poolkeeper.cli.kubectl.leaders import Leadership
 from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output.printing import HASH_DIGITS
 from poolkeeper.frozen import frozen
@@ -19,7 +20,8 @@ Json = Mapping[str, Any]
 class Explanation:
     """The resources around a Topic, as far as they are there, and the plan if it can be read.
 
-    `unread` says what this person may not read: it and what it names are None.
+    `unread` says what this person may not read: it and what it names are None. `operators`: whether
+    those lead that write the cluster's status.
     """
 
     topic: Json
@@ -27,6 +29,7 @@ class Explanation:
     cluster: Json | None
     plan: Json | None
     unread: str = ""
+    operators: Sequence[Leadership] = ()
 
     @property
     def kafka_topic(self) -> str:
@@ -64,7 +67,7 @@ class Explanation:
 
 def lines(why: Explanation) -> list[str]:
     """Return the explanation, from the Topic outwards."""
-    return [line for part in (_own(why), _around(why), _planned(why)) for line in part]
+    return [line for part in (_unled(why), _own(why), _around(why), _planned(why)) for line in part]
 
 
 def as_data(why: Explanation) -> dict[str, object]:
@@ -79,7 +82,12 @@ def as_data(why: Explanation) -> dict[str, object]:
         "steps": why.steps,
         "problems": why.problems,
         "unread": why.unread or None,
+        "operators": [each.document for each in why.operators],
     }
+
+
+def _unled(why: Explanation) -> Iterator[str]:
+    return (each.sentence for each in why.operators if not each.leads)
 
 
 def _own(why: Explanation) -> Iterator[str]:

@@ -162,7 +162,8 @@ def why(access: UserAccess, named: str, output: str) -> None:
         found = None if document is None else document.plan
     except Forbidden as forbidden:  # who may read only a namespace learns what its Topic says
         unread = str(forbidden)
-    explained = Explanation(topic, pool, cluster, found, unread)
+    known = leaders.leaderships(access.api, [cluster] if cluster is not None else [])
+    explained = Explanation(topic, pool, cluster, found, unread, known)
     if output == printing.JSON:
         printing.emit_json(explain.as_data(explained))
     else:

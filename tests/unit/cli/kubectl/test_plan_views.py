@@ -2,6 +2,7 @@
 
 from poolkeeper.cli.kubectl import diff, explain
 from poolkeeper.cli.kubectl.explain import Explanation
+from poolkeeper.cli.kubectl.leaders import Leadership
 
 PLAN = {
     "hash": "sha256:" + "a" * 64,
@@ -80,6 +81,15 @@ def test_why_goes_from_the_topic_outwards_to_the_plan():
         "  ! t is too large",
         "  ! of the pool",
     ]
+
+
+def test_where_nobody_leads_that_comes_first():
+    known = (Leadership("infra/one", True, "pod", "2026-11-29T11:59:58Z"), Leadership("b/c", False))
+    first, second, *_ = explain.lines(explained(operators=known))
+    assert first.startswith("no operator of the release b/c leads: its Lease is gone; ")
+    assert second == "Topic shop/t: t in Kafka"
+    operators = explain.as_data(explained(operators=known))["operators"]
+    assert [each["leads"] for each in operators] == [True, False]
 
 
 def test_what_is_missing_is_said():

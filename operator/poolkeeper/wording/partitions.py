@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import RoomNeed, RoomShortage, Wait
-from poolkeeper.text import few, join, listed, named, sizes_of_mib
+from poolkeeper.text import few, join, listed, named, size, sizes_of_mib
 from poolkeeper.wording.pieces import (
     MIB,
     amount_on_broker,
@@ -107,6 +107,21 @@ def _need(need: RoomNeed) -> str:
     )
 
 
+def _stands_still(wait: Wait) -> str:
+    still = f"broker {join(wait.brokers)} is live and copies nothing of {few_of(wait.partitions)}"
+    anew = "stop that broker, delete the partition's folder there, and start it again"
+    if wait.count > wait.of:
+        return (
+            f"{still}, of which it holds {size(wait.count)} and the leader {size(wait.of)}. Was"
+            " ZooKeeper restored from an old backup? Then save that log before the broker restarts,"
+            f" as it would be cut to what the leader has. If nobody needs it, {anew}"
+        )
+    return (
+        f"{still}: if its log tells of another topic id, what it has there is of an earlier topic"
+        f" of this name: {anew}"
+    )
+
+
 _R = WaitReason
 PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.BROKER_NOT_LIVE: _hanging,
@@ -147,11 +162,7 @@ PARTITIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"no broker can load the config of topic {wait.topic}, and so none makes a replica of it"
         f" ({wait.detail}): set it right with kafka-configs, before a broker restarts"
     ),
-    _R.COPY_STANDS_STILL: lambda wait: (
-        f"broker {join(wait.brokers)} is live and copies nothing of {few_of(wait.partitions)}: if"
-        " its log tells of another topic id, what it has there is of an earlier topic of this name:"
-        " stop that broker, delete the partition's folder there, and start it again"
-    ),
+    _R.COPY_STANDS_STILL: _stands_still,
     _R.LEADER_UNAWARE: lambda wait: (
         f"broker {join(wait.brokers)} is live and leads {few_of(wait.partitions)}, and does not"
         " know of the new replicas: restart it if this lasts, as it ignores what the controller"

@@ -250,7 +250,10 @@ class WaitReason(StrEnum):
     CONFIG_UNLOADABLE = "ConfigUnloadable"
     """No broker can load the config of `topic` (`detail`), and so none makes a replica of it."""
     COPY_STANDS_STILL = "CopyStandsStill"
-    """Live `brokers` have logs of `partitions` that do not grow, and copy nothing else."""
+    """Live `brokers` have logs of `partitions` that do not grow, and copy nothing else.
+
+    `count` bytes, where these are more than the `of` of the leaders.
+    """
     LEADER_UNAWARE = "LeaderUnaware"
     """Live `brokers` lead `partitions` and were not told of the replicas to copy them."""
     LOG_DIR_FAILED = "LogDirFailed"

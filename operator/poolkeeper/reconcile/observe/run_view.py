@@ -31,6 +31,7 @@ from poolkeeper.planning.run_state.gates.disks import (
     SeenDisks,
     TargetDisks,
     awaited_brokers,
+    leaders_of_still,
     leaders_to_ask,
     live_ms_of,
     still_ms_of,
@@ -296,13 +297,14 @@ def _would_have_ended(move: Move, index: int, cluster: Cluster) -> bool:
 def _look_at_disks(context: PassContext, run: Run, plan: Plan, cluster: Cluster) -> SeenDisks:
     """Ask the brokers that the stage waits for, for their log directories, now and then.
 
-    Also those that its cancelled moves return to, and the leaders of these.
+    Also those that its cancelled moves return to, the leaders of these, and those of copies that do
+    not grow.
     """
     seen, now_ms = context.memory.disks, context.now_ms()
     if context.brokers is None or now_ms - seen.at_ms < DISKS_EVERY_MS:
         return seen
     steps = [(plan.moves[m], index) for m, index in run.step]
-    targets = awaited_brokers(steps, cluster)
+    targets = awaited_brokers(steps, cluster) | leaders_of_still(seen.disks, cluster)
     for m, index in run.step:
         partition = partition_of(plan.moves[m], cluster)
         if m in run.returning and partition is not None and partition.leader is not None:

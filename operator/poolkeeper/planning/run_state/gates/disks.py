@@ -7,6 +7,10 @@ A live broker may also ignore what the controller tells it: after all sessions e
 once ZooKeeper was restored and counts the epochs of controllers anew. As a target it makes no log;
 as a leader it lets no new replica copy. And it may have kept the log of a cancelled copy of an
 earlier topic of the same name: that has another id, and nothing is copied to it.
+
+A target that leads by what it remembers, as the ZooKeeper that was restored under it knows of a
+former leader, copies nothing either. Its log may be all that is left, and is larger than the
+leader's.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -101,7 +105,7 @@ def waits_in_flight(
         if ignored and not failed and had_time:
             found.append(Wait(WaitReason.COPY_NOT_BEGUN, brokers=(broker,), partitions=ignored))
         if still := _still_copies(broker, told, cluster, disks):
-            found.append(Wait(WaitReason.COPY_STANDS_STILL, brokers=(broker,), partitions=still))
+            found += _still_waits(broker, still, cluster, disks)
         left = sum(
             max(0, size - disks.copied.get((name, broker), 0)) for name, size in sizes.items()
         )
@@ -162,6 +166,44 @@ def _still_copies(
     return tuple(sorted(name for name in held if _is_led(name, cluster)))
 
 
+def _still_waits(
+    broker: int, still: Sequence[TopicPartition], cluster: Cluster, disks: TargetDisks
+) -> list[Wait]:
+    """Name the copies that stand still: apart those that hold more than the leader, with bytes."""
+    larger: dict[TopicPartition, tuple[int, int]] = {}
+    for name in still:
+        leader = _leader_of(name, cluster)
+        whole = None if leader is None else disks.copied.get((name, leader))
+        if whole is not None and disks.copied[name, broker] > whole:
+            larger[name] = disks.copied[name, broker], whole
+    reason, found = WaitReason.COPY_STANDS_STILL, []
+    if larger:
+        count, of = (sum(each) for each in zip(*larger.values(), strict=True))
+        found.append(Wait(reason, brokers=(broker,), partitions=(*larger,), count=count, of=of))
+    if others := tuple(name for name in still if name not in larger):
+        found.append(Wait(reason, brokers=(broker,), partitions=others))
+    return found
+
+
+def leaders_of_still(disks: TargetDisks, cluster: Cluster) -> set[int]:
+    """Return the live leaders of copies that have not grown for a while: they tell what is whole.
+
+    They are asked before a copy counts as standing still.
+    """
+    leaders = {
+        _leader_of(name, cluster)
+        for (name, _), still_ms in disks.still_ms.items()
+        if still_ms >= NOT_BEGUN_MS
+    }
+    return {broker for broker in cluster.brokers if broker in leaders}
+
+
+def _leader_of(name: TopicPartition, cluster: Cluster) -> int | None:
+    topic = cluster.topics.get(name.topic)
+    partition = None if topic is None else topic.partition(name.partition)
+    return None if partition is None else partition.leader
+
+
 def _is_told(name: TopicPartition, broker: int, cluster: Cluster) -> bool:
     """Whether the controller has begun a move: until then it tells a new broker nothing."""
     partition = cluster.topics[name.topic].partition(name.partition)
@@ -169,8 +211,7 @@ def _is_told(name: TopicPartition, broker: int, cluster: Cluster) -> bool:
 
 
 def _is_led(name: TopicPartition, cluster: Cluster) -> bool:
-    partition = cluster.topics[name.topic].partition(name.partition)
-    return partition is not None and partition.leader in cluster.brokers
+    return _leader_of(name, cluster) in cluster.brokers
 
 
 def still_ms_of(seen: SeenDisks, copied: Mapping[Copy, int], now_ms: int) -> dict[Copy, int]:

@@ -109,6 +109,26 @@ R = WaitReason
             id="it-stopped-long-ago",
         ),
         pytest.param(
+            TargetDisks(
+                EMPTY,
+                copied={(T0, 3): GIB, (T0, 1): 0},
+                age_ms=disks.STILL_MS,
+                still_ms={(T0, 3): disks.STILL_MS},
+            ),
+            (Wait(R.COPY_STANDS_STILL, brokers=(3,), partitions=(T0,), count=GIB),),
+            id="it-stopped-long-ago-and-holds-more-than-its-leader",
+        ),
+        pytest.param(
+            TargetDisks(
+                EMPTY,
+                copied={(T0, 3): 1, (T0, 1): GIB},
+                age_ms=disks.STILL_MS,
+                still_ms={(T0, 3): disks.STILL_MS},
+            ),
+            (Wait(R.COPY_STANDS_STILL, brokers=(3,), partitions=(T0,)),),
+            id="it-stopped-long-ago-and-holds-less-than-its-leader",
+        ),
+        pytest.param(
             TargetDisks(EMPTY, copied={(T0, 3): 1}, age_ms=disks.STILL_MS, still_ms={(T0, 3): 9}),
             (),
             id="it-is-slow",
@@ -162,6 +182,18 @@ def test_whose_leaders_are_asked(
 ) -> None:
     cluster = replace(AT_WORK, topics={"t": topic("t", moving)})
     assert disks.leaders_to_ask([(MOVE, 1)], cluster, age_ms) == leaders
+
+
+def test_leaders_tell_what_is_whole_of_copies_that_do_not_grow() -> None:
+    def asked(leader: int, still_ms: int) -> set[int]:
+        moving = partition(0, 3, 2, 1, adding=(3,), removing=(1,), isr=(1, 2), leader=leader)
+        cluster = replace(AT_WORK, topics={"t": topic("t", moving)})
+        seen = TargetDisks(still_ms={(T0, 3): still_ms, (TopicPartition("gone", 0), 3): still_ms})
+        return disks.leaders_of_still(seen, cluster)
+
+    assert asked(1, disks.NOT_BEGUN_MS) == {1}
+    assert asked(1, disks.NOT_BEGUN_MS - 1) == set()
+    assert asked(7, disks.NOT_BEGUN_MS) == set()  # it is not live
 
 
 def test_a_kept_replica_in_a_failed_directory_is_named_and_its_broker_asked() -> None:

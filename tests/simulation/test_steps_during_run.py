@@ -126,6 +126,35 @@ def test_what_was_done_beside_a_run_is_seen_within_seconds() -> None:
     assert all(shown[shown.index(True) :])
 
 
+def test_what_waits_for_a_controller_beside_a_run_is_done_soon_after_there_is_one() -> None:
+    """All brokers are down for a while, and a topic is declared meanwhile."""
+    cluster = started("2.8.2")
+    clock, simulation, back_ms = cluster.clock, cluster.simulation, list[float]()
+    for partition in range(2):
+        simulation.set_size("moves", partition, 200 * MB)
+
+    @dataclass(slots=True)
+    class Watched(Executor):
+        def note(self, outcome: Outcome) -> None:
+            self.seen.append(outcome)
+            if NEW not in self.desired.topics and cluster.exists(REQUEST):
+                self.desired = replace(self.desired, topics=(MOVES, NEW, STAYS))
+                for broker in simulation.brokers:
+                    simulation.kill(broker)
+                clock.run_until(lambda: not cluster.exists("/controller"), 60_000)
+            elif NEW in self.desired.topics and not back_ms:
+                assert WaitReason.NO_CONTROLLER in {wait.reason for wait in outcome.waits}
+                for broker in simulation.brokers:
+                    simulation.start_broker(broker)
+                assert clock.run_until(lambda: cluster.exists("/controller"), 60_000)
+                back_ms.append(clock.now_ms())
+
+    executor = Watched(cluster, WANTED, at_rest=lambda _: cluster.exists("/brokers/topics/new"))
+    executor.finish()
+    assert clock.now_ms() - back_ms[0] < 10_000
+    assert cluster.exists("/poolkeeper/run")
+
+
 def test_a_harmless_config_of_a_topic_that_moves_is_set_at_once_and_stays() -> None:
     moves = replace(MOVES, config={"max.message.bytes": "2000000"})
     found = course(with_topics(moves, STAYS))

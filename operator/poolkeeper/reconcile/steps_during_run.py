@@ -1,10 +1,11 @@
 """Steps written during a run: creations, added partitions and harmless configs.
 
 A run may take hours. While its request is in flight, or while it waits, a pass observes the whole
-cluster and plans again: at once when the declared state changed, soon after it wrote something or
-could not read everything, otherwise every half minute. Of the new plan it writes the steps that do
-not touch the run. The new plan's moves, elections and deletions wait until the run has ended.
-Partitions are not added to a topic that the run moves: the controller could lose the addition.
+cluster and plans again: at once when the declared state changed, soon after it wrote something,
+could not read everything or found no controller, otherwise every half minute. Of the new plan it
+writes the steps that do not touch the run. The new plan's moves, elections and deletions wait until
+the run has ended. Partitions are not added to a topic that the run moves: the controller could lose
+the addition.
 """
 
 from dataclasses import replace
@@ -14,7 +15,8 @@ from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import Action
 from poolkeeper.model.execution.outcomes import Outcome, Result, State
 from poolkeeper.model.execution.runs import Run, StoredRun
-from poolkeeper.model.execution.waits import Wait
+from poolkeeper.model.execution.wait_reasons import WaitReason
+from poolkeeper.model.execution.waits import Wait, has
 from poolkeeper.model.plans import Plan, Step
 from poolkeeper.planning.audit import audit
 from poolkeeper.planning.audit.audit import Violation
@@ -54,7 +56,8 @@ def with_steps(
         observed, owned, plan, adopted = _plan_again(context, desired, authority, run, running)
         outcome = _note_held(context, desired, run, observed, outcome)
         result = Result(adopted) + _write(context, owned, authority, observed, plan, running)
-        again = bool(result.did or observed.cluster.torn)
+        leaderless = has(result.waits, WaitReason.NO_CONTROLLER)
+        again = bool(result.did or observed.cluster.torn or leaderless)
         until_ms = context.now_ms() + (LOOK_AGAIN_MS if again else LOOK_EVERY_MS)
         known = PlanDuringRun(desired, until_ms, plan, result.waits)
         context.memory.plan_during_run = known

@@ -249,10 +249,10 @@ def isr_disagreements(cluster: Cluster) -> tuple[Wait, ...]:
 
 
 def _in_sync_outside(partition: Partition) -> Replicas:
-    """Return the in-sync replicas that are not in the list."""
+    """Return the in-sync replicas that are not in the list, by their ids."""
     if partition.isr is None or partition.isr == partition.replicas:
         return ()
-    return tuple(b for b in partition.isr if b not in partition.replicas)
+    return tuple(sorted(b for b in partition.isr if b not in partition.replicas))
 
 
 def blocks(

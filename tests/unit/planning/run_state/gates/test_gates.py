@@ -234,10 +234,10 @@ def test_a_stage_does_not_start_behind_a_closed_gate(seen, baseline, moves, expe
             id="a-dead-leader-that-stayed-in-the-state",
         ),
         pytest.param(
-            cluster(partition(0, 1, 2, isr=(2, 4))),
+            cluster(partition(0, 1, 2, isr=(2, 5, 4))),
             move(),
             0,
-            Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T0, brokers=(4,)),
+            Wait(R.ISR_OUTSIDE_REPLICAS, partitions=T0, brokers=(4, 5)),
             id="in-sync-outside-the-list",
         ),
         pytest.param(

@@ -117,8 +117,9 @@ def _stands_still(wait: Wait) -> str:
             f" as it would be cut to what the leader has. If nobody needs it, {anew}"
         )
     return (
-        f"{still}: if its log tells of another topic id, what it has there is of an earlier topic"
-        f" of this name: {anew}"
+        f"{still}: its log tells why. If that is another topic id, what it has there is of an"
+        f" earlier topic of this name: {anew}. Else mend what the log names, as a segment.bytes"
+        " smaller than a batch, and restart that broker then: it does not try again by itself"
     )
 
 

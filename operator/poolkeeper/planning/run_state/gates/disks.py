@@ -172,8 +172,7 @@ def _still_waits(
     """Name the copies that stand still: apart those that hold more than the leader, with bytes."""
     larger: dict[TopicPartition, tuple[int, int]] = {}
     for name in still:
-        leader = _leader_of(name, cluster)
-        whole = None if leader is None else disks.copied.get((name, leader))
+        whole = _held_by_leader(name, cluster, disks)
         if whole is not None and disks.copied[name, broker] > whole:
             larger[name] = disks.copied[name, broker], whole
     reason, found = WaitReason.COPY_STANDS_STILL, []
@@ -183,6 +182,14 @@ def _still_waits(
     if others := tuple(name for name in still if name not in larger):
         found.append(Wait(reason, brokers=(broker,), partitions=others))
     return found
+
+
+def _held_by_leader(name: TopicPartition, cluster: Cluster, disks: TargetDisks) -> int | None:
+    """Return what the leader holds, nothing if it has no log; None where it does not tell."""
+    leader = _leader_of(name, cluster)
+    if leader is None or leader not in disks.log_dirs:
+        return None
+    return disks.copied.get((name, leader), None if disks.failed.get(leader) else 0)
 
 
 def leaders_of_still(disks: TargetDisks, cluster: Cluster) -> set[int]:

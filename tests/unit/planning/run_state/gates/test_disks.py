@@ -1,6 +1,7 @@
 """Failed and full log directories of the brokers that copies go to."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,12 @@ FREE = {3: {"/d0": LogDir(100 * GIB, GIB), "/d1": LogDir(100 * GIB, 2 * GIB)}}
 EMPTY = {3: {"/d0": LogDir()}}
 FAILED = {3: {"/d1": "storage error"}}
 R = WaitReason
+
+
+def stopped(copied: dict[disks.Copy, int], **said: Any) -> TargetDisks:
+    """What target 3 and leader 1 say of a copy that stopped long ago."""
+    both, still = {**EMPTY, 1: {"/d0": LogDir()}}, {(T0, 3): disks.STILL_MS}
+    return TargetDisks(both, copied=copied, age_ms=disks.STILL_MS, still_ms=still, **said)
 
 
 @pytest.mark.parametrize(
@@ -109,22 +116,22 @@ R = WaitReason
             id="it-stopped-long-ago",
         ),
         pytest.param(
-            TargetDisks(
-                EMPTY,
-                copied={(T0, 3): GIB, (T0, 1): 0},
-                age_ms=disks.STILL_MS,
-                still_ms={(T0, 3): disks.STILL_MS},
-            ),
-            (Wait(R.COPY_STANDS_STILL, brokers=(3,), partitions=(T0,), count=GIB),),
+            stopped({(T0, 3): GIB, (T0, 1): 5}),
+            (Wait(R.COPY_STANDS_STILL, brokers=(3,), partitions=(T0,), count=GIB, of=5),),
             id="it-stopped-long-ago-and-holds-more-than-its-leader",
         ),
         pytest.param(
-            TargetDisks(
-                EMPTY,
-                copied={(T0, 3): 1, (T0, 1): GIB},
-                age_ms=disks.STILL_MS,
-                still_ms={(T0, 3): disks.STILL_MS},
-            ),
+            stopped({(T0, 3): GIB}),
+            (Wait(R.COPY_STANDS_STILL, brokers=(3,), partitions=(T0,), count=GIB),),
+            id="its-leader-has-no-log",
+        ),
+        pytest.param(
+            stopped({(T0, 3): GIB}, failed={1: {"/d1": "storage error"}}),
+            (Wait(R.COPY_STANDS_STILL, brokers=(3,), partitions=(T0,)),),
+            id="its-leader-may-have-a-log-in-the-failed-directory",
+        ),
+        pytest.param(
+            stopped({(T0, 3): 1, (T0, 1): GIB}),
             (Wait(R.COPY_STANDS_STILL, brokers=(3,), partitions=(T0,)),),
             id="it-stopped-long-ago-and-holds-less-than-its-leader",
         ),

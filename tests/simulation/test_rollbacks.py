@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -10,6 +11,7 @@ from matrices import soak
 from poolkeeper.errors import Unavailable
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.actions import ActionKind
+from poolkeeper.model.execution.outcomes import Outcome
 from poolkeeper.model.execution.runs import StopRequest
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import NO_CANCEL_API, has
@@ -114,6 +116,31 @@ def test_brokers_that_do_not_answer_are_asked_again_before_a_failover(allowed: b
         assert_back(cluster)
     else:
         assert executor.seen[-1].waits[-1].detail == "no answer in time"
+
+
+def test_a_controller_that_knows_of_no_move_is_asked_now_and_then_and_that_is_told() -> None:
+    """ZooKeeper was restored under it: it refuses nothing, and the topic node stays as it is."""
+    asked_ms: list[int] = []
+
+    class Restored(AskedBrokers):
+        def cancel_moves(self, names: Iterable[TopicPartition]) -> Mapping[TopicPartition, str]:
+            asked_ms.append(self.cluster.clock.now_ms())
+            return {}
+
+    cluster, executor = moving("3.9.2", SLOW, dead=5)
+    ask(cluster, StopRequest(at_once=True))
+    executor.brokers, executor.pause_s = Restored(cluster), lambda: 0.2
+    told: list[bool] = []
+
+    def is_told_often(outcome: Outcome) -> bool:
+        told.append(has(outcome.waits, WaitReason.CANCEL_REFUSED))
+        return sum(told) == 4
+
+    executor.at_rest = is_told_often
+    executor.finish()
+    assert asked_ms[-1] - asked_ms[0] >= STALL_MS
+    assert all(after - before >= 5_000 for before, after in pairwise(asked_ms))
+    assert told[-4:] == [True] * 4
 
 
 @pytest.mark.parametrize("seed", [*range(6), *soak(*range(6, 400))])

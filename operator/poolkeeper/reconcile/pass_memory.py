@@ -71,6 +71,16 @@ class PlanDuringRun:
     waits: tuple[Wait, ...] = ()
 
 
+@frozen
+class AskedCancel:
+    """The moves that brokers were asked to cancel, since when, when last, and what they refused."""
+
+    moves: tuple[int, ...] = ()
+    since_ms: int = 0
+    at_ms: int = 0
+    waits: tuple[Wait, ...] = ()
+
+
 @dataclass(slots=True)
 class CopyMemory:
     """What a process knows of its run's moves between log directories.
@@ -188,6 +198,7 @@ class PassMemory:
     """The declared brokers that were missing at the last look of this run."""
     unheard_since_ms: int | None = None
     """Since when brokers that shall cancel moves do not answer."""
+    asked_cancel: AskedCancel = field(default_factory=AskedCancel)
     electing_since_ms: int | None = None
     """Since when a request for elections is there, while leaders are to be elected."""
     begun: set[int] = field(default_factory=set)
@@ -224,6 +235,7 @@ class PassMemory:
         self.unwritable_ms = self.stuck_ms = 0
         self.gone, self.gone_read_ms = None, 0
         self.unheard_since_ms = None
+        self.asked_cancel = AskedCancel()
         self.punctuality.at_ms = 0
         self.electing_since_ms = None
         self.overdue = {}
@@ -331,6 +343,7 @@ class PassMemory:
         self.punctuality = PunctualityMemory()
         self.stall = None
         self.unheard_since_ms = None
+        self.asked_cancel = AskedCancel()
         self.electing_since_ms = None
         self.begun = set()
         self.requested_nodes = {}

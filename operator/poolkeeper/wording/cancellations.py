@@ -35,6 +35,17 @@ def _needs_failover(wait: Wait) -> str:
     )
 
 
+def _not_cancelled(wait: Wait) -> str:
+    if wait.detail:
+        return f"the brokers do not cancel the move of {few_of(wait.partitions)}: {wait.detail}"
+    return (
+        f"the brokers were asked to cancel the move of {few_of(wait.partitions)}, and by the"
+        " topic's node it goes on: the controller does not know of it. Was ZooKeeper restored from"
+        " an old backup? Then see first which brokers hold these partitions: another controller"
+        " would cancel the move, and what was copied would be deleted"
+    )
+
+
 _R = WaitReason
 CANCELLATIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
     _R.MOVES_RETURNING: lambda wait: (
@@ -47,9 +58,7 @@ CANCELLATIONS: Mapping[WaitReason, Callable[[Wait], str]] = {
         f"{counted(wait.count, 'move')} can still arrive: before Kafka 2.4 no other controller is"
         " elected, which cancels moves, until they have"
     ),
-    _R.CANCEL_REFUSED: lambda wait: (
-        f"the brokers do not cancel the move of {few_of(wait.partitions)}: {wait.detail}"
-    ),
+    _R.CANCEL_REFUSED: _not_cancelled,
     _R.ORIGIN_NOT_IN_SYNC: lambda wait: (
         f"{few_of(wait.partitions)} cannot return to {list(wait.replicas)}:"
         f" {brokers_are(wait.brokers)} not in sync"

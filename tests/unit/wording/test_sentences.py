@@ -111,6 +111,10 @@ DETAILS: dict[WaitReason, list[Wait]] = {
         Wait(R.CONTROLLER_UNNOTICING),
         Wait(R.CONTROLLER_UNNOTICING, detail="broker 1 is of Kafka 2.3"),
     ],
+    R.CANCEL_REFUSED: [
+        Wait(R.CANCEL_REFUSED, partitions=T[:1], detail="details"),
+        Wait(R.CANCEL_REFUSED, partitions=T[:2]),
+    ],
     R.COPY_STANDS_STILL: [
         Wait(R.COPY_STANDS_STILL, partitions=T[:1], brokers=(3,)),
         Wait(R.COPY_STANDS_STILL, partitions=T[:2], brokers=(3,), count=GIB, of=2**20),

@@ -187,7 +187,10 @@ class WaitReason(StrEnum):
     ARRIVALS_FIRST = "ArrivalsFirst"
     """`count` moves arrive before another controller may be elected, which cancels the others."""
     CANCEL_REFUSED = "CancelRefused"
-    """A broker refuses to cancel the move of `partitions`; `detail` is its error."""
+    """A broker refuses to cancel the move of `partitions`; `detail` is its error.
+
+    Without one the controller knows of no such move, which goes on by the topic's node.
+    """
     ORIGIN_NOT_IN_SYNC = "OriginNotInSync"
     """`partitions` cannot return to `replicas`: `brokers` of these are not in sync."""
     REQUEST_IGNORED = "RequestIgnored"

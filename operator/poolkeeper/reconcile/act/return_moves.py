@@ -6,6 +6,7 @@ failover is refused while ZooKeeper holds anything that would stop the next cont
 of somebody else.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from poolkeeper.errors import Unavailable, Unsupported
@@ -27,8 +28,11 @@ from poolkeeper.reconcile.decide.decisions import (
     RunSituation,
     StopRun,
 )
+from poolkeeper.reconcile.pass_memory import AskedCancel
 
 FAILOVERS_MAX = 5
+ASK_AGAIN_MS = 5_000
+"""Brokers that cancel a move do so within this time; an answer of theirs may wake us at once."""
 
 
 def carry_out(context: PassContext, at: RunSituation, decision: ReturnDecision) -> Outcome:
@@ -65,6 +69,9 @@ def _stop(context: PassContext, at: RunSituation, decision: StopRun) -> Outcome:
 def _cancel(context: PassContext, at: RunSituation, decision: CancelMoves) -> Outcome:
     waits, why = cancel.waits(at), ""
     if decision.by_brokers and context.brokers is not None:
+        asked, now_ms = context.memory.asked_cancel, context.now_ms()
+        if asked.moves == decision.moves and now_ms - asked.at_ms < ASK_AGAIN_MS:
+            return outcome_of(context, at.run, at.plan, Result(waits=(*waits, *asked.waits)))
         context.access.confirm_holder()
         try:
             refused = context.brokers.cancel_moves(_names(at, decision.moves))
@@ -77,13 +84,10 @@ def _cancel(context: PassContext, at: RunSituation, decision: CancelMoves) -> Ou
                 return outcome_of(context, at.run, at.plan, Result(waits=(*waits, away)))
         else:
             context.memory.unheard_since_ms = None
-            waits += tuple(
-                Wait(WaitReason.CANCEL_REFUSED, partitions=(name,), detail=error)
-                for name, error in refused.items()
-            )
+            waits += _note_asked(context, at, decision.moves, refused)
             kind, stage, count = ActionKind.CANCEL_REQUESTED, at.run.stage, len(decision.moves)
-            asked = Action(kind, stage=stage, count=count)
-            return outcome_of(context, at.run, at.plan, Result((asked,), waits))
+            requested = Action(kind, stage=stage, count=count)
+            return outcome_of(context, at.run, at.plan, Result((requested,), waits))
     stopped = _stop_failover(context, at, decision, why)
     if stopped:
         return outcome_of(context, at.run, at.plan, Result(waits=(*waits, *stopped)))
@@ -97,6 +101,32 @@ def _cancel(context: PassContext, at: RunSituation, decision: CancelMoves) -> Ou
     )
     after = context.access.replace_request(at.run, after, at.plan, at.view.reading)
     return progress_outcome(context, after, at.plan, Action(ActionKind.CONTROLLER_FAILOVER))
+
+
+def _note_asked(
+    context: PassContext,
+    at: RunSituation,
+    moves: tuple[int, ...],
+    refused: Mapping[TopicPartition, str],
+) -> tuple[Wait, ...]:
+    """Note what came of asking the brokers; return what they refused, and what they do not know of.
+
+    A controller that knows of no such move refuses nothing, and the topic node says that it goes
+    on: so it is where ZooKeeper was restored under it.
+    """
+    before, now_ms, reason = (
+        context.memory.asked_cancel,
+        context.now_ms(),
+        WaitReason.CANCEL_REFUSED,
+    )
+    is_again = before.moves == moves and now_ms - before.at_ms < STALL_MS
+    since_ms = before.since_ms if is_again else now_ms
+    waits = tuple(Wait(reason, partitions=(name,), detail=error) for name, error in refused.items())
+    unknown = tuple(name for name in _names(at, moves) if name not in refused)
+    if unknown and now_ms - since_ms >= STALL_MS:
+        waits += (Wait(reason, partitions=unknown),)
+    context.memory.asked_cancel = AskedCancel(moves, since_ms, now_ms, waits)
+    return waits
 
 
 def _may_answer_yet(context: PassContext) -> bool:

@@ -32,7 +32,10 @@ from poolkeeper.reconcile.pass_memory import AskedCancel
 
 FAILOVERS_MAX = 5
 ASK_AGAIN_MS = 5_000
-"""Brokers that cancel a move do so within this time; an answer of theirs may wake us at once."""
+"""Brokers that cancel a move do so within this time; an answer of theirs may wake us at once.
+
+What they were asked in vain they are asked again after `STALL_MS`.
+"""
 
 
 def carry_out(context: PassContext, at: RunSituation, decision: ReturnDecision) -> Outcome:
@@ -70,7 +73,8 @@ def _cancel(context: PassContext, at: RunSituation, decision: CancelMoves) -> Ou
     waits, why = cancel.waits(at), ""
     if decision.by_brokers and context.brokers is not None:
         asked, now_ms = context.memory.asked_cancel, context.now_ms()
-        if asked.moves == decision.moves and now_ms - asked.at_ms < ASK_AGAIN_MS:
+        pause_ms = STALL_MS if asked.waits else ASK_AGAIN_MS
+        if asked.moves == decision.moves and now_ms - asked.at_ms < pause_ms:
             return outcome_of(context, at.run, at.plan, Result(waits=(*waits, *asked.waits)))
         context.access.confirm_holder()
         try:
@@ -119,7 +123,7 @@ def _note_asked(
         context.now_ms(),
         WaitReason.CANCEL_REFUSED,
     )
-    is_again = before.moves == moves and now_ms - before.at_ms < STALL_MS
+    is_again = before.moves == moves and now_ms - before.at_ms < 2 * STALL_MS
     since_ms = before.since_ms if is_again else now_ms
     waits = tuple(Wait(reason, partitions=(name,), detail=error) for name, error in refused.items())
     unknown = tuple(name for name in _names(at, moves) if name not in refused)

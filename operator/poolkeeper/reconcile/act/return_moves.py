@@ -118,13 +118,10 @@ def _note_asked(
     A controller that knows of no such move refuses nothing, and the topic node says that it goes
     on: so it is where ZooKeeper was restored under it.
     """
-    before, now_ms, reason = (
-        context.memory.asked_cancel,
-        context.now_ms(),
-        WaitReason.CANCEL_REFUSED,
-    )
+    before, now_ms = context.memory.asked_cancel, context.now_ms()
     is_again = before.moves == moves and now_ms - before.at_ms < 2 * STALL_MS
     since_ms = before.since_ms if is_again else now_ms
+    reason = WaitReason.CANCEL_REFUSED
     waits = tuple(Wait(reason, partitions=(name,), detail=error) for name, error in refused.items())
     unknown = tuple(name for name in _names(at, moves) if name not in refused)
     if unknown and now_ms - since_ms >= STALL_MS:

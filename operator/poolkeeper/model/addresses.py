@@ -1,6 +1,7 @@
 """Connection strings: `host:port,host:port/chroot` of ZooKeeper, `host:port,…` of brokers."""
 
 import re
+from collections.abc import Iterable
 
 _HOST = re.compile(
     r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]"
@@ -66,6 +67,11 @@ def split_server(server: str) -> tuple[str, str]:
 def with_port(server: str, default: int) -> str:
     """Return the server as `host:port`; the port is `default` where none is said."""
     return server if split_server(server)[1] else f"{server}:{default}"
+
+
+def as_declared(servers: Iterable[str], default: int) -> tuple[str, ...]:
+    """Return servers as a manifest lists them: each once, with its port."""
+    return tuple(dict.fromkeys(with_port(server, default) for server in servers))
 
 
 def ensemble(connect: str) -> tuple[frozenset[str], str]:

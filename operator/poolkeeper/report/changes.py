@@ -161,6 +161,13 @@ _COUNTED_STEPS: tuple[tuple[type[Step], str, str], ...] = (
 )
 
 
+def step_counts(steps: Sequence[Step]) -> list[str]:
+    """All steps, deletions as well, as parts of a sentence."""
+    deleted = sum(isinstance(step, DeleteTopic) for step in steps)
+    told = [f"{count(deleted, 'topic')} to delete"] if deleted else []
+    return [*_step_counts(steps, sized=True), *told]
+
+
 def _step_counts(steps: Sequence[Step], sized: bool) -> Iterator[str]:
     amounts: Counter[type[Step]] = Counter()
     for step in steps:

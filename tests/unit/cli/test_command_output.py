@@ -181,8 +181,16 @@ def test_a_reader_that_goes_is_no_success(unbuffered):
 @pytest.mark.slow
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["as-usual", "unbuffered"])
 @pytest.mark.parametrize("name", ["warned", "refused"])
-def test_a_standard_error_that_takes_nothing_changes_no_result(unbuffered, name):
-    with open("/dev/full", "wb") as full:
+@pytest.mark.parametrize(
+    ("file", "mode"),
+    [
+        pytest.param("/dev/full", "wb", id="full"),
+        # Where it was closed, a shell leaves the script that it reads there.
+        pytest.param(__file__, "rb", id="open-for-reading"),
+    ],
+)
+def test_a_standard_error_that_takes_nothing_changes_no_result(unbuffered, name, file, mode):
+    with open(file, mode) as full:
         ran = subprocess.run(
             [sys.executable, "-c", WARNS, name],
             stdout=subprocess.PIPE,

@@ -17,6 +17,7 @@ from poolkeeper.cli.input.files import snapshot_files
 from poolkeeper.cli.output import printing
 from poolkeeper.errors import InvalidInput, Problem
 from poolkeeper.frozen import frozen
+from poolkeeper.model import addresses
 from poolkeeper.model.columns.move_columns import columns_of_moves
 from poolkeeper.model.columns.partition_queries import led_by_others
 from poolkeeper.model.desired import Desired
@@ -62,7 +63,7 @@ def import_(where: str | None, snapshot: Path | None, out: Path, output: str, **
             observed = cluster_reading.read_cluster(session, target)
         printing.warn((*observed.warnings, *map(str, observed.notes)))
         cluster = observed.cluster
-        found = imported(cluster, target.connect, target.bootstrap)
+        found = imported(cluster, *declared_addresses(target.connect, target.bootstrap))
     printing.warn(cluster_reading.left_out(cluster))
     files = found.files
     write(out, files)
@@ -126,6 +127,16 @@ def imported(
         return Imported(files, RackPolicy.SPREAD, spread, spread, elections)
     kept = {**files, import_cluster.POOLS: import_cluster.pool_text(still)}
     return Imported(kept, RackPolicy.AS_FOUND, left, spread, elections)
+
+
+def declared_addresses(connect: str, bootstrap: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return both addresses as manifests have them; options may leave out what has a default."""
+    from poolkeeper.brokers.connections import DEFAULT_PORT
+    from poolkeeper.zk.client.connections import PORT, Address
+
+    address = Address.parse(connect)
+    servers = addresses.as_declared(address.servers.split(","), PORT)
+    return ",".join(servers) + address.chroot, addresses.as_declared(bootstrap, DEFAULT_PORT)
 
 
 def _moved(moves: Sequence[Move]) -> str:

@@ -8,7 +8,8 @@ silence.
 The error of a write names no file. That of a standard stream is a `StreamError`, so that no other
 full disk is told as the one that standard output is on.
 
-Standard error carries no result: where its disk is full, the command goes on.
+Standard error carries no result: where its disk is full, or a shell left nothing there that can be
+written, the command goes on.
 """
 
 import errno
@@ -19,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-_LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_LOST = (errno.EBADF, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """What a write to standard error may meet while the command goes on."""
 
 
@@ -65,7 +66,7 @@ class _OutputBuffer(io.BufferedWriter):
 
 
 class _StandardError(io.RawIOBase):
-    """The descriptor of standard error, below its buffer; loses what a full disk does not take.
+    """The descriptor of standard error, below its buffer; loses what it does not take.
 
     Without a reader it fails: `run` ends with whoever reads its standard error.
     """

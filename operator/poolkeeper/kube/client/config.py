@@ -9,8 +9,8 @@ a new token there before the last one ends, so it is read for each request.
 
 import logging
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -47,13 +47,10 @@ def find(environ: Mapping[str, str], account: Path) -> ApiAccess:
 
     Raises `Refused` with one line if there is neither, or if the configuration is unusable.
     """
-    try:
+    with _told("the Kubernetes configuration"):
         if environ.get("KUBERNETES_SERVICE_HOST") and (account / "token").exists():
             return _of_pod(environ, account)
-        return _of_file(environ)
-    except (ConfigException, OSError, _malformed_yaml, *MISSHAPEN) as broken:
-        line = " ".join(str(broken).split())
-        raise Refused(f"the Kubernetes configuration cannot be used: {line}") from broken
+    return _of_file(environ)
 
 
 def of_user(
@@ -64,11 +61,17 @@ def of_user(
     Raises `Refused` with one line if there is none, or if it is unusable.
     """
     chosen = {**environ, **({"KUBECONFIG": kubeconfig} if kubeconfig else {})}
+    return _of_file(chosen, context)
+
+
+@contextmanager
+def _told(configuration: str) -> Iterator[None]:
+    """Tell what makes a configuration unusable in one line; raises Refused."""
     try:
-        return _of_file(chosen, context)
+        yield
     except (ConfigException, OSError, _malformed_yaml, *MISSHAPEN) as broken:
         line = " ".join(str(broken).split())
-        raise Refused(f"the Kubernetes configuration cannot be used: {line}") from broken
+        raise Refused(f"{configuration} cannot be used: {line}") from broken
 
 
 def _of_pod(environ: Mapping[str, str], account: Path) -> ApiAccess:
@@ -85,6 +88,11 @@ def _of_file(environ: Mapping[str, str], context: str | None = None) -> ApiAcces
             "no Kubernetes cluster is configured: this is no pod with a service account, "
             f"and there is no kubeconfig {files}"
         )
+    with _told(f"the kubeconfig {files}"):
+        return _read(files, context)
+
+
+def _read(files: str, context: str | None) -> ApiAccess:
     key_files.keep_in_memory()
     configuration: Any = Configuration()
     logged = _Logged(logging.ERROR)

@@ -36,6 +36,8 @@ ALIASED_VALUES_MAX = 10_000
 _MARKER = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 # What may not stand in YAML is listed: a class of all that may takes 30 times as long to compile.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
+# libyaml takes it for an indent of nothing: what follows its line is another document.
+_INNER_MARK = re.compile("(?<=[\r\n])\ufeff")
 # In JSON a letter beyond 16 bits may be two escapes, of which YAML knows neither.
 _PAIR = re.compile(
     r"(?<!\\)((?:\\\\)*)(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -64,6 +66,10 @@ def parse(text: str, file: str, secret: bool = False) -> tuple[list[YamlDocument
     if unprintable := _UNPRINTABLE.search(text):
         line = text.count("\n", 0, unprintable.start()) + 1
         message = f"character {unprintable.group()!r} is not allowed (expected printable text)"
+        return [], [Problem(file, line, "", message)]
+    if mark := _INNER_MARK.search(text):
+        line = text.count("\n", 0, mark.start()) + 1
+        message = "a byte order mark begins this line (expected none but at the begin of the file)"
         return [], [Problem(file, line, "", message)]
     if file.endswith(".json"):
         text = _PAIR.sub(lambda pair: pair[1] + json.loads(f'"{pair[2]}"'), text)

@@ -7,6 +7,7 @@ import pytest
 
 from poolkeeper.cli.commands import import_
 from poolkeeper.errors import Refused
+from poolkeeper.model.snapshots import snapshot_json
 from unit.cli.small_cluster import SNAPSHOT
 
 
@@ -77,6 +78,15 @@ def test_import_of_a_cluster_whose_id_is_empty_declares_none(run, tmp_path):
     snapshot.write_text(json.dumps({**SNAPSHOT, "cluster": about}))
     assert run("import", "--snapshot", snapshot, "--out", out)[::2] == (0, "")
     assert "clusterId" not in (out / "cluster.yaml").read_text()
+
+
+def test_import_declares_addresses_as_manifests_have_them():
+    given = (" zk1 ,zk2:2182,zk1/kafka/", ("b1", "b1:9092", "b2:9093"))
+    declared = import_.declared_addresses(*given)
+    assert declared == ("zk1:2181,zk2:2182/kafka", ("b1:9092", "b2:9093"))
+    cluster = snapshot_json.from_json(SNAPSHOT)
+    files = import_.imported(cluster, *declared).files
+    assert "zk1:2181,zk2:2182/kafka" in files["cluster.yaml"]
 
 
 def test_import_overwrites_nothing(run, snapshot, tmp_path):

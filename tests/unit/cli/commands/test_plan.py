@@ -12,7 +12,7 @@ from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.readings import ClusterReading
 from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.resources.write.names import resource_name
-from unit.cli.small_cluster import CLUSTER, SNAPSHOT
+from unit.cli.small_cluster import CLUSTER, SNAPSHOT, TOPIC
 from unit.reconcile import situations
 
 
@@ -47,6 +47,25 @@ def test_what_no_stage_can_take_is_in_no_file_for_kafkas_own_tool(run, manifests
     code, out, err = run("plan", "-f", manifests, "--snapshot", snapshot, "-o", "reassign-json")
     assert (code, out) == (2, "")
     assert err.startswith("warning: 1 of 1 move is in no file: t-0 needs 1 MiB on broker ")
+
+
+def test_what_is_no_reassignment_is_told_beside_kafkas_own_files(run, manifests, snapshot):
+    (manifests / "new.yaml").write_text(TOPIC.replace("name: t,", "name: new,"))
+    _, out, err = run("plan", "-f", manifests, "--snapshot", snapshot, "-o", "reassign-json")
+    assert (out.count("\n"), err) == (
+        1,
+        "warning: in no file, as it is no reassignment: 1 topic to create\n",
+    )
+
+
+def test_what_is_left_undone_is_told_beside_kafkas_own_files(run, manifests, snapshot):
+    words = ("plan", "-f", manifests, "--snapshot", snapshot, "--without", 3)
+    _, told, _ = run(*words, "-o", "json")
+    _, _, err = run(*words, "-o", "reassign-json")
+    messages = [problem["message"] for problem in json.loads(told)["problems"]]
+    assert messages
+    assert err.count("\n") == len(messages)
+    assert all(message in err for message in messages)
 
 
 def test_a_plan_is_written_as_it_is_shown(run, manifests, snapshot, tmp_path):

@@ -90,6 +90,20 @@ def test_what_cannot_be_used_is_one_line_for_a_person(connect, text, says):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        pytest.param(lambda file: file.write_bytes(b"\xff"), "'utf-8'", id="no-utf-8"),
+        pytest.param(lambda file: file.mkdir(), "Is a directory", id="a-folder"),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_read_is_named(connect, tmp_path, make, says):
+    file = tmp_path / "kubeconfig"
+    make(file)
+    with pytest.raises(Refused, match=rf"the kubeconfig {file} cannot be used: .*{says}"):
+        connect(None)
+
+
 PLUGIN = {"apiVersion": "client.authentication.k8s.io/v1", "interactiveMode": "Never"}
 
 

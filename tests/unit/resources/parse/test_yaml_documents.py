@@ -68,6 +68,13 @@ def test_the_unprintable_is_refused_with_its_line():
     )
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_mark_of_an_editor_within_joined_files_is_named(end):
+    told = "a byte order mark begins this line (expected none but at the begin of the file)"
+    text = end.join(("a: 1", "---", "\ufeffb: 1", "c: 1", ""))
+    assert yaml_documents.parse(text, "f.yaml") == ([], [Problem("f.yaml", 3, "", told)])
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -23,8 +23,9 @@ from poolkeeper.planning.diagnosis.remaining_capacity import (
 from poolkeeper.planning.proposals import plan_json
 from poolkeeper.planning.run_state.throttling import left_throttles
 from poolkeeper.reconcile.observe.observation import Observation
+from poolkeeper.report import changes
 from poolkeeper.report.changes import UnknownSizes
-from poolkeeper.text import count, moment
+from poolkeeper.text import count, listed, moment
 
 if TYPE_CHECKING:
     from poolkeeper.rehearsal.values import Rehearsal
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 REASSIGN_JSON = "reassign-json"
 HTML = "html"
 PAGES = (HTML, "markdown")
+_UNDONE_MAX = 20
 
 
 @frozen
@@ -130,6 +132,19 @@ def show(
 
 
 def _in_no_file(plan: Plan) -> Iterator[str]:
+    """Say what Kafka's files do not hold: other steps, and what is not done, and why."""
+    if steps := changes.step_counts(plan.steps):
+        yield f"in no file, as it is no reassignment: {listed(steps)}"
+    yield from _moves_in_no_file(plan)
+    told = ProblemReason.NO_STAGE.value
+    undone = [each for each in left_undone.of_plan(plan) if each.reason != told]
+    yield from map(left_undone.sentence, undone[:_UNDONE_MAX])
+    if len(undone) > _UNDONE_MAX:
+        rest = count(len(undone) - _UNDONE_MAX, "thing")
+        yield f"{rest} more left undone; --output json shows all"
+
+
+def _moves_in_no_file(plan: Plan) -> Iterator[str]:
     """Say how many moves Kafka's files do not hold, as the stages stop before, and why."""
     done = {(index, step) for stage in plan.stages for index, step in stage.moves}
     left = sum((index, len(move.path) - 1) not in done for index, move in enumerate(plan.moves))

@@ -153,7 +153,7 @@ def test_the_section_works_as_written(shell: Shell, addresses: tuple[str, str]) 
         for name in list(TOPICS)[3 * number : 3 * number + 3]:
             assert homes(left)[name] <= allowed, name
     described = next(out for command, out in said if command.startswith("kubectl describe"))
-    assert "kubectl patch kafkacluster demo --type=merge" in described
+    assert "kubectl patch kafkacluster demo --type=json" in described
     listed = next(out for command, out in said if command == LISTED)
     assert listed.count(" InPlace ") == len(TOPICS)
     with Session.open(connect) as session:

@@ -35,6 +35,8 @@ class UserAccess:
     @property
     def namespace(self) -> str:
         """The namespace of Topics: that of -n, or of the context."""
+        if self.given_namespace and not _can_be(self.given_namespace):
+            raise Refused(f"-n {self.given_namespace}: there is no such namespace")
         return self.given_namespace or self.api.namespace or "default"
 
     def clusters(self) -> list[Body]:
@@ -57,7 +59,7 @@ class UserAccess:
     def cluster(self, name: str) -> Body:
         """Return the KafkaCluster with this name, or the only one there is; raises `Refused`."""
         if name:
-            found = self.api.get(Reference("KafkaCluster", "", name).path)
+            found = self.object("KafkaCluster", name)
             if found is None:
                 raise Refused(f"there is no KafkaCluster {name}{self._there_are()}")
             return found
@@ -70,6 +72,8 @@ class UserAccess:
 
     def object(self, kind: str, name: str, namespace: str = "") -> Body | None:
         """Return a resource of ours, or None."""
+        if not _can_be(name) or (namespace and not _can_be(namespace)):
+            return None
         return self.api.get(Reference(kind, namespace, name).path)
 
     def plan(self, cluster: Body) -> PlanDocument | None:
@@ -105,6 +109,11 @@ class UserAccess:
         names = [each["metadata"]["name"] for each in self.clusters()]
         verb = "is" if len(names) == 1 else "are"
         return f" (there {verb} {first(names, _SHOWN)})" if names else ""
+
+
+def _can_be(name: str) -> bool:
+    """Whether an object can have this name: others make the path that of something else."""
+    return name not in ("", ".", "..") and not {"/", "%"} & set(name)
 
 
 def status_of(body: Mapping[str, Any]) -> Mapping[str, Any]:

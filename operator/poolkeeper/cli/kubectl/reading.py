@@ -192,6 +192,8 @@ def _topic(access: UserAccess, named: str) -> Body:
     if not slash or kind not in KINDS:
         rest = named
     namespace, slash, name = rest.rpartition("/")
+    if not name:
+        raise Refused(f"{named} names no Topic (expected NAME or NAMESPACE/NAME)")
     found = access.object("Topic", name, namespace or access.namespace)
     if found is not None:
         return found

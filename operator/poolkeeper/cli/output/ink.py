@@ -9,6 +9,7 @@ have any width, and are written without rich, which takes long to import, where 
 
 import io
 import os
+import re
 import shutil
 import sys
 import textwrap
@@ -31,6 +32,9 @@ _READABLE = 16
 _NARROW = str.maketrans("", "", "≥→…")
 """Signs of ours that take one column, as ASCII does."""
 _ENDS = str.maketrans({"\n": r"\n", "\t": r"\t"})
+_COMMAND = re.compile(r"`[^`]+`|kubectl (?:patch [^']*'[^']*'|annotate .*? --overwrite)")
+_BLANK = "\ue000"
+"""Stands for a blank at which no line is folded."""
 _SIGNS = {"+": "green", "~": "yellow", "→": "cyan", "-": "red", "!": "red"}
 
 
@@ -57,15 +61,17 @@ class Ink:
     def fold(self, text: str, hang: int = 0) -> list[str]:
         """The text folded to the line width; all lines but the first are indented by `hang`.
 
-        A leading indent is kept. Long words (names, lists) are not broken.
+        A leading indent is kept. Long words (names, lists) are not broken, nor are commands, which
+        people paste.
         """
-        return textwrap.wrap(
-            visible(hints.complete_commands(text)),
+        lines = textwrap.wrap(
+            _COMMAND.sub(_one_word, visible(hints.complete_commands(text))),
             max(self.width, 40),
             subsequent_indent=" " * hang,
             break_long_words=False,
             break_on_hyphens=False,
         )
+        return [line.replace(_BLANK, " ") for line in lines]
 
     def table(self, rows: Sequence[Sequence[str]], names: int = 2) -> list[str]:
         """The lines of a table, indented by two; the first row is its heading, `()` an empty line.
@@ -215,3 +221,7 @@ def _table(gap: int) -> "Table":
     from rich.table import Table
 
     return Table(box=None, show_header=False, pad_edge=False, padding=(0, gap, 0, 0))
+
+
+def _one_word(command: re.Match[str]) -> str:
+    return command.group().replace(" ", _BLANK)

@@ -8,6 +8,7 @@ changes. An idle or waiting cluster therefore writes no status.
 from typing import Any
 
 from poolkeeper import wording
+from poolkeeper.model.columns.partition_queries import brokers_of
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.outcomes import LastObservation, Outcome, Progress
@@ -108,10 +109,17 @@ def _facts(inputs: StatusInputs) -> dict[str, Any]:
 
 
 def _brokers_up(seen: LastObservation, desired: Desired | None) -> str:
-    """Live brokers, and all of which something is known: "8/9"."""
+    """Live brokers, and all that are live, declared or named by a replica list: "8/9".
+
+    The records also keep those that were taken out of service, for good.
+    """
     live = set(seen.cluster.brokers)
     declared = {broker for pool in (desired.pools if desired else ()) for broker in pool.brokers}
-    return f"{len(live)}/{len(live | set(seen.records.brokers) | declared)}"
+    needed = live | declared
+    if recorded := set(seen.records.brokers) - needed:
+        topics = seen.cluster.topics.values()
+        needed |= recorded & brokers_of([topic.partitions for topic in topics])
+    return f"{len(live)}/{len(needed)}"
 
 
 def _waits_for(inputs: StatusInputs, work: PlannedWork | None, outcome: Outcome) -> str:

@@ -52,6 +52,20 @@ def test_what_cannot_be_seen_is_an_escape_in_its_column(ink: Ink) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        """kubectl patch kafkacluster main --type=json -p '[{"op": "add"}]'""",
+        "kubectl annotate kafkacluster main poolkeeper.dev/deletion=Abandon --overwrite",
+        "`poolkeeper repair -f manifests --yes --allow-controller-failover`",
+    ],
+)
+def test_a_command_stays_on_one_line_for_people_to_paste(command: str) -> None:
+    lines = Ink(40).fold(f"main: waits for a person; to let it begin: {command}; or wait", 2)
+    assert any(command in line for line in lines)
+    assert all(len(line) <= 40 for line in lines if command not in line)
+
+
 def test_what_cannot_be_seen_counts_as_its_escape_where_lines_end() -> None:
     for line in Ink(40).fold("rack \u202eevil " * 9):
         assert len(line) <= 40

@@ -16,13 +16,14 @@ from poolkeeper.errors import (
     Unavailable,
 )
 from poolkeeper.model.execution.outcomes import Outcome, State
+from poolkeeper.model.execution.records import BrokerRecord
 from poolkeeper.model.execution.wait_reasons import WaitReason
 from poolkeeper.model.execution.waits import Wait
 from poolkeeper.model.plans import MoveLogDir, Part
 from poolkeeper.resources.checks.assembly import assemble
 from poolkeeper.resources.kinds.custom_resource import CustomResource
 from poolkeeper.resources.status.all_resources import statuses
-from unit.resources.bodies import GIB, kafka, kafka_cluster, pool, topic
+from unit.resources.bodies import GIB, kafka, kafka_cluster, kafka_topic, pool, topic
 from unit.resources.situations import (
     AUTO,
     CLUSTER_FACTS,
@@ -51,6 +52,16 @@ from unit.resources.stages import (
 )
 
 CLOSED = Wait(WaitReason.OUTSIDE_WINDOW, until="tomorrow")
+
+
+def test_brokers_that_were_taken_out_of_service_are_not_missed() -> None:
+    """Broker 8 is recorded and has a replica; 9 was declared once, or mistyped."""
+    recorded = {8: BrokerRecord(), 9: BrokerRecord(missing_since_s=1)}
+    objects = (AUTO, *POOLS)
+    what = seen(kafka([kafka_topic("other", (1, 8))]))
+    what = replace(what, records=replace(what.records, brokers=recorded))
+    found = told(objects, what, at_rest(assemble(objects)["main"], what))[MAIN]
+    assert found["brokersUp"] == "6/7"
 
 
 def test_a_cluster_in_place() -> None:

@@ -106,6 +106,15 @@ def test_what_a_task_puts_down_after_its_run_is_over_is_swept(lake: Lake) -> Non
     assert written(lake, published)
 
 
+def test_what_other_tools_leave_among_attempts_stays_and_stops_nobody(lake: Lake) -> None:
+    """A Mac that has looked into the folder, a file server's own, a person's note."""
+    left = [f"attempts/{name}" for name in (".DS_Store", ".snapshot/x", "README.txt", "old/x")]
+    for path in left:
+        lake.objects.put(path, b"")
+    assert later(lake, 25).sweep() == ()
+    assert [file.path for file in lake.objects.files("attempts")] == sorted(left)
+
+
 def test_attempts_of_a_run_that_works_are_not_swept(lake: Lake) -> None:
     working = begun(lake)
     lake.objects.put(f"attempts/{working.id}/moves/00000-x.arrow", b"abc")

@@ -42,6 +42,7 @@ from poolkeeper.text import few
 GRACE_S = 24 * 3600.0
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 """How a day is written, in folders and in options."""
+_RUN_ID = re.compile(r"\d{8}T\d{9}-[0-9a-f]{6}", re.ASCII)
 _RUNS, _CURRENT = "runs", "current"
 _OLD_LAYOUT = ("manifests", "clusters")
 Prepare = Callable[[Mapping[str, ClusterEntry], Mapping[str, ClusterEntry]], None]
@@ -239,7 +240,9 @@ class Lake:
 
     def _sweep_attempts(self, oldest_ms: float) -> None:
         """Delete what tasks have put down for runs that are over, once all of it is old."""
-        put_down = self.objects.children(ATTEMPTS)  # before the marks: a run puts its mark first
+        found = self.objects.children(ATTEMPTS)  # before the marks: a run puts its mark first
+        # What other tools have left there, such as .DS_Store or .snapshot, is not ours to list.
+        put_down = [each for each in found if each.is_folder and _RUN_ID.fullmatch(each.name)]
         marks = {marked.name for marked in self.objects.children(_RUNS)}
         for folder in put_down:
             files = self.objects.files(folder.path)

@@ -12,6 +12,7 @@
 
 import importlib
 import logging
+import re
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -26,6 +27,8 @@ from poolkeeper.cli.output.standard_streams import ReaderGone, StreamError
 from poolkeeper.errors import PoolkeeperError
 
 REFUSED = 1
+_NO_NUMBER = re.compile("is not a valid (integer|float)( range)?")
+"""Click's own types, of which nobody who types a number has heard."""
 
 COMMANDS = {
     "validate": ("validate:validate", "Check manifests, offline; all problems at once."),
@@ -162,8 +165,8 @@ def main(
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())
     try:
-        with interrupts.raise_once(timing.EXIT_S):
-            code = _invoke(command, words, name)
+        with interrupts.raise_once(timing.EXIT_S) as check:
+            code = _invoke(command, words, name, check)
         sys.stdout.flush()
     except StreamError as error:
         if not isinstance(error, ReaderGone):
@@ -173,7 +176,9 @@ def main(
     return code
 
 
-def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
+def _invoke(
+    command: click.Command, words: Sequence[str], name: str, check: interrupts.Check
+) -> int:
     as_json = _wants_json(words)
     _forget_output()
     try:
@@ -189,11 +194,22 @@ def _invoke(command: click.Command, words: Sequence[str], name: str) -> int:
         printing.report_interrupt(as_json=as_json)
         return interrupts.INTERRUPTED
     except PoolkeeperError as error:
+        if _is_interrupted(check):  # kazoo takes what is raised in it for a lost session
+            printing.report_interrupt(as_json=as_json)
+            return interrupts.INTERRUPTED
         printing.report(printing.problems_of(error), as_json=as_json)
         return error.exit_code
     finally:
         _forget_output()
     return code if isinstance(code, int) else 0
+
+
+def _is_interrupted(check: interrupts.Check) -> bool:
+    try:
+        check()
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def _forget_output() -> None:
@@ -218,11 +234,15 @@ def _refuse_empty_values(words: Sequence[str]) -> None:
 
 
 def _usage(error: click.ClickException) -> str:
-    message = error.format_message()
+    message = _NO_NUMBER.sub(_no_number, error.format_message())
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return message
     return f"{context.command_path}: {message} (see {context.command_path} --help)"
+
+
+def _no_number(found: re.Match[str]) -> str:
+    return "is no whole number" if found[1] == "integer" else "is no number"
 
 
 def _option(error: click.ClickException) -> str:

@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -87,6 +88,18 @@ def test_version_as_data(run):
             "poolkeeper version: Got unexpected extra argument (more) (see poolkeeper version "
             "--help)",
             id="argument",
+        ),
+        pytest.param(
+            ["plan", "--without", "1,2"],
+            "poolkeeper plan: Invalid value for '--without': '1,2' is no whole number. (see "
+            "poolkeeper plan --help)",
+            id="whole-number",
+        ),
+        pytest.param(
+            ["status", "--timeout", "10s"],
+            "poolkeeper status: Invalid value for '--timeout': '10s' is no number. (see "
+            "poolkeeper status --help)",
+            id="number",
         ),
     ],
 )
@@ -195,6 +208,18 @@ def test_errors_of_ours_become_lines_and_codes(run, error, code, lines):
 def test_an_interrupt_is_130(run):
     code, out, err = run(command=failing(KeyboardInterrupt()))
     assert (code, out, err.strip()) == (130, "", "interrupted")
+
+
+def test_an_interrupt_that_a_library_takes_for_an_error_of_its_own_is_130(run):
+    @click.command()
+    def reading():
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            signal.pause()
+        except KeyboardInterrupt:
+            raise Unavailable("the ZooKeeper session expired") from None
+
+    assert run(command=reading) == (130, "", "interrupted\n")
 
 
 def test_a_problem_as_data():

@@ -1,9 +1,13 @@
 """A signal ends a command, also where a library swallows what it raises."""
 
+import importlib
 import os
 import signal
+import sys
 import time
+import weakref
 from collections.abc import Iterator
+from contextlib import suppress
 from queue import Queue
 from threading import Event
 
@@ -77,3 +81,76 @@ def test_a_command_that_ends_in_time_is_left_alone() -> None:
     left.set()
     interrupts.exit_unless(left, 0.0, lambda: ends.put(True))
     assert ends.empty()
+
+
+class Deleted:
+    """Python tells nobody of what is raised while it deletes this."""
+
+    def __init__(self, act):
+        self.act = act
+
+    def __del__(self):
+        self.act()
+
+
+def in_del(act):
+    Deleted(act)
+
+
+def in_callback(act):
+    referred = Deleted(list)
+    _kept = weakref.ref(referred, lambda _: act())
+    del referred
+
+
+def in_set_name(act):
+    class Named:
+        def __set_name__(self, owner, name):
+            act()
+
+    type("Owner", (), {"name": Named()})
+
+
+def in_import(act):
+    class Finder:
+        def find_spec(self, name, path=None, target=None):
+            if name == "no_such_module":
+                act()
+
+    sys.meta_path.insert(0, finder := Finder())
+    try:
+        with suppress(ModuleNotFoundError):
+            importlib.import_module("no_such_module")
+    finally:
+        sys.meta_path.remove(finder)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("somewhere", [in_del, in_callback, in_set_name, in_import])
+def test_where_python_loses_an_error_the_signal_is_raised_a_moment_later(number, somewhere, capsys):
+    ended = []
+
+    def act():
+        os.kill(os.getpid(), number)
+        ended.append(True)
+
+    def work():
+        until_s = time.monotonic() + ARRIVES_S
+        somewhere(act)
+        while time.monotonic() < until_s:
+            pass
+
+    with interrupts.raise_once(), pytest.raises(KeyboardInterrupt):
+        work()
+    assert capsys.readouterr() == ("", "")
+    if somewhere is not in_callback:  # nothing tells that one from any other function
+        assert ended, "what was begun there was done"
+
+
+def test_other_errors_that_python_loses_are_told_as_before(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(lost.exc_type))
+    with interrupts.raise_once():
+        in_del(lambda: 1 / 0)
+    in_del(lambda: 1 / 0)
+    assert told == [ZeroDivisionError] * 2

@@ -255,6 +255,25 @@ def test_the_comment_names_documents_of_others_and_a_near_miss_is_no_other(
     assert "apiVersion: 'poolkeeper.io/v1alpha1' is unknown" in comment
 
 
+NEW = """\
+---
+apiVersion: poolkeeper.dev/v1alpha1
+kind: Topic
+metadata: {name: new}
+spec: {poolRef: {name: all}, partitions: 1, replicationFactor: 2}
+"""
+
+
+def test_a_topic_to_create_is_something_that_the_change_adds(repository: Repository) -> None:
+    """Nobody approves a creation, so that plans with it and without it have one hash."""
+    with (repository.clone / "manifests" / "shop.yaml").open("a") as manifests:
+        manifests.write(NEW)
+    code, comment, _ = repository.checked()
+    assert code == 0, comment
+    assert "1 topic to create" in comment
+    assert "adds nothing" not in comment
+
+
 def test_what_must_not_be_merged_fails_the_check_and_the_comment_says_why(
     repository: Repository,
 ) -> None:

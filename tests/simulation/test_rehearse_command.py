@@ -75,6 +75,21 @@ def test_json_is_one_document_with_the_keys_of_the_page(capsys):
     assert body["seconds"] == pytest.approx(body["withoutFaults"]["seconds"], abs=5)
 
 
+@pytest.mark.parametrize(
+    "words", [(), ("--suggest", "--max-network", "90%")], ids=["plain", "suggest"]
+)
+def test_where_sizes_are_unknown_times_are_told_to_be_guesses(capsys, folder, words):
+    """As in a snapshot of ZooKeeper alone: a rehearsal of terabytes took seconds."""
+    snapshot = json.loads((folder / "cluster.json").read_text())
+    for topic in snapshot["topics"]:
+        for partition in topic["partitions"]:
+            del partition["bytes"]
+    (folder / "cluster.json").write_text(json.dumps(snapshot))
+    _, said = run(capsys, *words)
+    assert "warning: The sizes of " in said.err
+    assert "so bytes and times are guesses" in said.err
+
+
 def test_the_page_loads_nothing_and_has_a_lane_for_each_broker(capsys, folder):
     code, _ = run(capsys, "--out", "page.html")
     page = (folder / "page.html").read_text()

@@ -26,6 +26,7 @@ from poolkeeper.reconcile.observe.observation import Observation
 from poolkeeper.rehearsal.results import document, outcomes, page, suggestions
 from poolkeeper.rehearsal.results.outcomes import Rehearsed, Storm, Subject
 from poolkeeper.rehearsal.values import Hardware, Rehearsal, Settings
+from poolkeeper.report.changes import UnknownSizes
 from poolkeeper.resources.parse.quantities import size_bytes
 
 HTML = "html"
@@ -169,6 +170,7 @@ def _rehearse(
     if asked["against"] is not None:
         other = other_manifests.desired_of(address, asked["against"])
     found = outcomes.with_faults(subject, settings, asked["faults"])
+    _warn_of_guesses(found.plain, subject)
     if other is not None:
         beside = subject_of(subject.cluster, other)
         return _compare(found, outcomes.with_faults(beside, settings, asked["faults"]), output)
@@ -182,6 +184,13 @@ def _rehearse(
         )
     _show(found, storm, output, asked["out"])
     return BADLY if _is_bad(found, storm) else 0
+
+
+def _warn_of_guesses(found: Rehearsal, subject: Subject) -> None:
+    """Say that times and bytes are guesses where sizes are unknown, as `plan` does."""
+    sizes = UnknownSizes.of(found.plan, subject.cluster)
+    if sizes.unknown:
+        printing.warn([str(sizes)])
 
 
 @contextmanager
@@ -284,6 +293,7 @@ def _suggest(subject: Subject, settings: Settings, output: str, asked: dict[str,
         if output == printing.JSON:
             printing.emit_json({"version": document.VERSION, "execution": None, "reason": why})
         return 0 if not found.misses else BADLY
+    _warn_of_guesses(found.best.run, subject)
     lines = suggestions.manifest_lines(found.best.execution)
     if output == printing.JSON:
         summary = document.summary(found.best.run)

@@ -34,3 +34,8 @@ def test_nothing_is_carried_out_of_a_plan_without_a_change(
 ) -> None:
     show(Plan("east", "sha256:a", "sha256:f"), None)
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_the_lines_of_its_help_name_the_cluster_as_well(run) -> None:
+    _, said, _ = run("fleet", "show", "--help")
+    assert "poolkeeper apply -f clusters/ --cluster main --plan plan.json\n" in said

@@ -319,7 +319,7 @@ def report(work: _FleetCommand, sites: Sequence[str], until: datetime | None, pa
     epilog="""\b
     Example:
       poolkeeper fleet show main --out s3a://bucket/fleet --plan plan.json
-      poolkeeper apply -f clusters/ --plan plan.json
+      poolkeeper apply -f clusters/ --cluster main --plan plan.json
     """
 )
 @click.argument("cluster")

@@ -15,6 +15,7 @@ written, the command goes on.
 import errno
 import io
 import os
+import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,6 +41,21 @@ def complete() -> None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - to the end
         elif stream is getattr(sys, f"__{name}__"):
             setattr(sys, name, _completed(stream, name))
+
+
+def require_reader() -> None:
+    """Raise `ReaderGone` if standard output is a pipe that nobody reads any more.
+
+    For whoever has nothing to write for long, and would hear of it with the next write.
+    """
+    try:
+        number = sys.stdout.fileno()
+    except OSError:  # somebody has replaced it by what is no file
+        return
+    looked = select.poll()
+    looked.register(number, 0)
+    if any(event & select.POLLERR for _, event in looked.poll(0)):
+        raise ReaderGone(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def lose_output() -> None:

@@ -1,15 +1,18 @@
 """Errors of standard output are told from those of any other file that is full."""
 
 import errno
+import io
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import click
 import pytest
 
 from poolkeeper.cli import main
 from poolkeeper.cli.kubectl.main import root as plugin
+from poolkeeper.cli.output import standard_streams
 
 FILLS = """
 import sys
@@ -94,3 +97,28 @@ def test_a_pipe_or_an_end_of_others_is_no_silent_end_and_no_interrupt(error: Exc
 def test_all_commands_are_in_such_a_group() -> None:
     assert isinstance(main.root, main.CommandGroup)
     assert isinstance(plugin, main.CommandGroup)
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+def test_whoever_has_nothing_to_write_hears_that_nobody_reads_any_more(
+    monkeypatch: pytest.MonkeyPatch, is_read: bool
+) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as reader, os.fdopen(writing, "w") as writer:
+        monkeypatch.setattr(sys, "stdout", writer)
+        if not is_read:
+            reader.close()
+        gone = nullcontext() if is_read else pytest.raises(standard_streams.ReaderGone)
+        with gone:
+            standard_streams.require_reader()
+
+
+def test_a_file_a_terminal_and_what_is_no_file_have_readers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal, its_end = os.openpty()
+    with open(os.devnull, "w") as nothing, os.fdopen(its_end, "w") as shown:
+        for stream in (nothing, shown, io.StringIO()):
+            monkeypatch.setattr(sys, "stdout", stream)
+            standard_streams.require_reader()
+    os.close(terminal)

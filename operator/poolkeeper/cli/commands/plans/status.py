@@ -12,7 +12,7 @@ from poolkeeper.cli import timing
 from poolkeeper.cli.input import options
 from poolkeeper.cli.input.clusters import cluster_reading, status_reading, targets
 from poolkeeper.cli.input.options import ClusterSelection
-from poolkeeper.cli.output import ink, printing
+from poolkeeper.cli.output import ink, printing, standard_streams
 from poolkeeper.cli.output.runs import status_text, status_values
 
 
@@ -89,4 +89,6 @@ class _LookPrinter:
         if timeless != self._last:
             separator = "" if self._last is None else "\n"
             printing.emit(f"{separator}{status_text.render(found)}")
+        else:
+            standard_streams.require_reader()
         self._last = timeless

@@ -81,7 +81,7 @@ def _checked_body(kind: str, body: Mapping[str, Any], findings: Findings) -> sch
     if not definition.namespaced:
         findings.add(path, f"a {kind} belongs to the whole cluster (expected no namespace)")
     elif not _LABEL.fullmatch(namespace):
-        findings.add(path, f"{namespace!r} is no name {_EXPECTED}")
+        findings.add(path, f"{namespace!r} is no namespace {_EXPECTED_LABEL}")
     return found
 
 
@@ -129,4 +129,5 @@ _EXPECTED_WORD = (
     " with a letter or digit at both ends)"
 )
 _EXPECTED_KEY = "(expected such as tier or example.com/tier)"
+_EXPECTED_LABEL = "(expected a-z, 0-9 and '-', with a letter or digit at both ends)"
 _EXPECTED = "(expected a-z, 0-9, '-' and '.', with a letter or digit at both ends)"

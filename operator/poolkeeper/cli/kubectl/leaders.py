@@ -54,7 +54,7 @@ class Leadership:
         )
         return (
             f"no operator of the release {self.release} leads: {last}; statuses are of before, and"
-            f" nothing new is done until one does (kubectl get pods -n {namespace})"
+            f" nothing new is done until one does (`kubectl get pods -n {namespace}`)"
         )
 
     @property

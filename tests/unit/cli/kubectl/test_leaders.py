@@ -102,7 +102,7 @@ def test_of_a_lease_that_was_released_nobody_leads() -> None:
     assert found.sentence == (
         "no operator of the release infra/poolkeeper leads: its Lease was renewed last at"
         " 2026-11-29T11:59:58Z; statuses are of before, and nothing new is done until one does"
-        " (kubectl get pods -n infra)"
+        " (`kubectl get pods -n infra`)"
     )
     assert found.document == {
         "release": RELEASE,

@@ -179,7 +179,8 @@ def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> ShownPlan:
     plans = lake.current(PLAN, day)
     entry = plans.get(cluster)
     if entry is None:
-        others = f"there are plans of {few(sorted(plans))}; " if plans else ""
+        made = sorted(name for name, each in plans.items() if each.is_ok)
+        others = f"there are plans of {few(made)}; " if made else ""
         raise Refused(f"{cluster} has no plan of {day} ({others}poolkeeper fleet plan makes one)")
     if not entry.is_ok:
         raise Refused(f"{cluster} has no plan of {day}: {entry.reason}")

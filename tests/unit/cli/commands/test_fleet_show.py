@@ -7,6 +7,10 @@ import pytest
 
 from builders import move
 from poolkeeper.cli.commands.fleet import tables
+from poolkeeper.errors import Refused
+from poolkeeper.fleet.lake.entries import ClusterEntry
+from poolkeeper.fleet.lake.filesystems import Storage
+from poolkeeper.fleet.stages import waves
 from poolkeeper.model.plans import Plan, PlanProblem
 from poolkeeper.planning.facts.health import NoLiveBroker
 
@@ -39,3 +43,18 @@ def test_nothing_is_carried_out_of_a_plan_without_a_change(
 def test_the_lines_of_its_help_name_the_cluster_as_well(run) -> None:
     _, said, _ = run("fleet", "show", "--help")
     assert "poolkeeper apply -f clusters/ --cluster main --plan plan.json\n" in said
+
+
+def test_of_a_cluster_without_a_plan_those_that_have_one_are_named(tmp_path: Path) -> None:
+    entries = {
+        "east": ClusterEntry("east", "r", "i"),
+        "west": ClusterEntry("west", "r", "", "Failed", "ZooKeeper did not answer"),
+    }
+    lake = SimpleNamespace(current=lambda step, day: entries)
+    with pytest.raises(Refused) as raised:
+        waves.plan_of(lake, Storage(), "2026-03-01", "north")
+    assert str(raised.value) == (
+        "north has no plan of 2026-03-01 (there are plans of east; poolkeeper fleet plan makes one)"
+    )
+    with pytest.raises(Refused, match="west has no plan of 2026-03-01: ZooKeeper did not answer"):
+        waves.plan_of(lake, Storage(), "2026-03-01", "west")

@@ -52,6 +52,26 @@ def test_a_budget_is_missed_where_something_moves_and_none_was_made():
         assert (told in fleet_markdown(report)) == is_missed
 
 
+@pytest.mark.parametrize(
+    ("moves", "steps", "destructive", "told"),
+    [
+        (0, 0, 0, "nothing to do"),
+        (0, 3, 0, "nobody has to: nothing moves, and no data goes"),
+        (0, 3, 1, "kubectl poolkeeper approve --cluster main --plan "),
+        (2, 0, 0, "kubectl poolkeeper approve --cluster main --plan "),
+    ],
+)
+def test_the_line_that_approves_stands_where_somebody_has_to(moves, steps, destructive, told):
+    one = replace(fleets.cluster("main"), moves=moves, steps=steps, destructive=destructive)
+    written = fleet_markdown(replace(small(), clusters=[one]))
+    (row,) = (
+        line
+        for line in written.splitlines()
+        if line.startswith("| `main` | `north` | 2026-03-01 22:00 | ")
+    )
+    assert told in row
+
+
 def test_the_page_of_a_damaged_plan_is_missed_although_the_plan_is_there(read_page):
     report = replace(small(), missing=(Missing(Gap.DAMAGED, "main", "moves: cut off"),))
     told = "a table of it cannot be read: moves: cut off"

@@ -117,4 +117,6 @@ def _times(
 def _approval(cluster: ClusterReport) -> Cell:
     if not cluster.hash or not (cluster.moves or cluster.steps):
         return Cell("nothing to do")
+    if not (cluster.moves or cluster.destructive):
+        return Cell("nobody has to: nothing moves, and no data goes")
     return Cell(_line(cluster.name, cluster.hash), CellKind.COMMAND)

@@ -13,6 +13,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
@@ -37,6 +38,8 @@ METADATA_AGE_MS = 10_000
 LISTENING_S = 1.0
 ATTEMPTS = 4
 """How many brokers may keep silent, one after another, before the deadline of any's answer."""
+AT_ONCE = 64
+"""How many bootstrap servers are tried at a time; nobody needs that many."""
 REACHABLE_S = 0.25
 """The time that other bootstrap servers have once one accepts connections."""
 GRACE_S = 0.5
@@ -309,9 +312,15 @@ def _reachable(
     """
     ended: SimpleQueue[tuple[str, str]] = SimpleQueue()
     bootstrap = list(dict.fromkeys(bootstrap))
-    for server in bootstrap:
-        # Not of a pool, whose threads the end of the process would wait for.
-        Thread(target=_try, args=(server, deadline, ended), name="bootstrap", daemon=True).start()
+    untried = iter(bootstrap)
+
+    def try_some(number: int) -> None:
+        for server in islice(untried, number):
+            trying = (server, deadline, ended)
+            # Not of a pool, whose threads the end of the process would wait for.
+            Thread(target=_try, args=trying, name="bootstrap", daemon=True).start()
+
+    try_some(AT_ONCE)
     failed = dict.fromkeys(bootstrap, NO_ANSWER)
     until = deadline + GRACE_S
     for _ in bootstrap:
@@ -321,6 +330,7 @@ def _reachable(
             break
         if why:
             failed[server] = why
+            try_some(1)
             continue
         del failed[server]
         until = min(until, time.monotonic() + REACHABLE_S)

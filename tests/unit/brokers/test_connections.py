@@ -132,6 +132,16 @@ def test_a_server_that_is_switched_off_takes_no_time_from_the_others():
     assert failed == {off: "no answer in time", "127.0.0.1:1": "Connection refused"}
 
 
+def test_of_very_many_servers_some_are_tried_at_a_time(monkeypatch):
+    monkeypatch.setattr(connections, "AT_ONCE", 2)
+    refusing = [f"127.0.0.{last}:1" for last in range(2, 12)]
+    with socket.create_server(("127.0.0.1", 0)) as up:
+        server = f"127.0.0.1:{up.getsockname()[1]}"
+        found, failed = connections._reachable([*refusing, server], time.monotonic() + 30)
+    assert found == [server]
+    assert failed == dict.fromkeys(refusing, "Connection refused")
+
+
 def test_where_no_server_accepts_connections_each_is_told():
     with switched_off() as off, pytest.raises(Unavailable) as raised:
         connections.connect([off, "127.0.0.1:1"], {}, deadline_s=0.2)

@@ -14,7 +14,7 @@ import pytest
 from accounts import bind_operator, operator_account
 from conditions import until
 from frozen import freeze
-from poolkeeper.cli.kubectl.leaders import leaderships
+from poolkeeper.cli.kubectl.operators import operator_releases
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import Reference, collection
 from poolkeeper.kube.leadership.leader_election import LeaderRole
@@ -37,7 +37,7 @@ RULES = """
 """
 PROGRAM = """
 import json, sys, time
-from poolkeeper.cli.kubectl.leaders import leaderships
+from poolkeeper.cli.kubectl.operators import operator_releases
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.leadership.leader_elector import LeaderElector
 
@@ -160,7 +160,7 @@ def test_who_looks_is_told_whether_somebody_leads(api, candidates, namespace):
     named = [{"status": {"operator": f"{namespace}/{NAME}"}}]
 
     def leading(clock=time.time):
-        return [(each.leads, each.holder) for each in leaderships(api, named, clock=clock)]
+        return [(each.leads, each.holder) for each in operator_releases(api, named, clock=clock)]
 
     def an_hour_ahead():
         return time.time() + 3600

@@ -10,6 +10,7 @@ from kafka.net import manager
 
 from poolkeeper.brokers import connections
 from poolkeeper.errors import Refused, Unavailable
+from switched_off import switched_off
 
 
 @pytest.mark.parametrize(
@@ -108,23 +109,9 @@ def test_a_server_that_never_answers_is_unavailable_at_the_deadline():
             connections.connect([server], {}, deadline_s=0.2)
 
 
-@contextlib.contextmanager
-def switched_off():
-    """A port that answers nothing to who connects, as no machine does that is off."""
-    with contextlib.ExitStack() as kept:
-        listening = kept.enter_context(socket.socket())
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(0)
-        for _ in range(4):  # who waits to be accepted fills the queue
-            waiting = kept.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(listening.getsockname())
-        yield f"127.0.0.1:{listening.getsockname()[1]}"
-
-
 def test_a_server_that_is_switched_off_takes_no_time_from_the_others():
-    with switched_off() as off, socket.create_server(("127.0.0.1", 0)) as up:
-        server = f"127.0.0.1:{up.getsockname()[1]}"
+    with switched_off() as port, socket.create_server(("127.0.0.1", 0)) as up:
+        off, server = f"127.0.0.1:{port}", f"127.0.0.1:{up.getsockname()[1]}"
         began = time.monotonic()
         found, failed = connections._reachable([off, server, "127.0.0.1:1", server], began + 30)
         assert time.monotonic() - began < 15
@@ -143,8 +130,10 @@ def test_of_very_many_servers_some_are_tried_at_a_time(monkeypatch):
 
 
 def test_where_no_server_accepts_connections_each_is_told():
-    with switched_off() as off, pytest.raises(Unavailable) as raised:
-        connections.connect([off, "127.0.0.1:1"], {}, deadline_s=0.2)
+    with switched_off() as port:
+        off = f"127.0.0.1:{port}"
+        with pytest.raises(Unavailable) as raised:
+            connections.connect([off, "127.0.0.1:1"], {}, deadline_s=0.2)
     assert str(raised.value) == (
         f"no broker answers ({off}: no answer in time; 127.0.0.1:1: Connection refused)"
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from poolkeeper.cli.kubectl import diff
-from poolkeeper.cli.kubectl.leaders import Leadership
+from poolkeeper.cli.kubectl.operators import OperatorRelease
 from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output.printing import HASH_DIGITS
 from poolkeeper.frozen import frozen
@@ -29,7 +29,7 @@ class Explanation:
     cluster: Json | None
     plan: Json | None
     unread: str = ""
-    operators: Sequence[Leadership] = ()
+    operators: Sequence[OperatorRelease] = ()
 
     @property
     def kafka_topic(self) -> str:

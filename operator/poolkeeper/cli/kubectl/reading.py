@@ -7,7 +7,7 @@ import click
 
 from poolkeeper.cli.input import options
 from poolkeeper.cli.kubectl import diff as diffs
-from poolkeeper.cli.kubectl import explain, leaders, tables
+from poolkeeper.cli.kubectl import explain, operators, tables
 from poolkeeper.cli.kubectl.access import Body, UserAccess, status_of
 from poolkeeper.cli.kubectl.explain import Explanation
 from poolkeeper.cli.kubectl.options import by_user, cluster_option
@@ -35,11 +35,11 @@ def status(access: UserAccess, cluster: str, output: str) -> None:
     """Show clusters, pools, and Topics that are not as declared; what waits, and for whom."""
     clusters = [access.cluster(cluster)] if cluster else access.clusters()
     pools = access.pools()  # also those that name a KafkaCluster which is not there
-    listed = _topics(access)
+    listed = _listed_topics(access)
     if cluster:
         pools = [one for one in pools if one["spec"]["clusterRef"]["name"] == cluster]
         listed = listed.of_pools({one["metadata"]["name"] for one in pools})
-    known = leaders.leaderships(access.api, clusters)
+    known = operators.operator_releases(access.api, clusters)
     if output == printing.JSON:
         printing.emit_json(
             {
@@ -66,42 +66,6 @@ def status(access: UserAccess, cluster: str, output: str) -> None:
     if listed.waiting:
         lines += tables.topics(listed.waiting, shown)
     printing.emit("\n".join(lines))
-
-
-@frozen
-class _ListedTopics:
-    """The Topics that a person may list: of all namespaces, or of one; or none at all."""
-
-    topics: Sequence[Body]
-    namespace: str = ""
-    may_list: bool = True
-
-    def of_pools(self, pools: Collection[str]) -> "_ListedTopics":
-        """Return those that name one of these pools."""
-        chosen = [one for one in self.topics if one["spec"].get("poolRef", {}).get("name") in pools]
-        return replace(self, topics=chosen)
-
-    @property
-    def waiting(self) -> Sequence[Body]:
-        """Those that are not as declared."""
-        return [one for one in self.topics if readiness(one).status != "True"]
-
-    @property
-    def sentence(self) -> str:
-        """How many are as declared."""
-        if not self.may_list:
-            return f"Topics: you may not list those of namespace {self.namespace}"
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        ready = len(self.topics) - len(self.waiting)
-        return f"Topics{where}: {ready:,} of {len(self.topics):,} as declared"
-
-
-def _topics(access: UserAccess) -> _ListedTopics:
-    try:
-        topics, all_of_them = access.topics()
-    except Forbidden:  # the roles of a platform's team need not have Topics
-        return _ListedTopics((), access.namespace, may_list=False)
-    return _ListedTopics(topics, "" if all_of_them else access.namespace)
 
 
 @click.command()
@@ -162,7 +126,7 @@ def why(access: UserAccess, named: str, output: str) -> None:
         found = None if document is None else document.plan
     except Forbidden as forbidden:  # who may read only a namespace learns what its Topic says
         unread = str(forbidden)
-    known = leaders.leaderships(access.api, [cluster] if cluster is not None else [])
+    known = operators.operator_releases(access.api, [cluster] if cluster is not None else [])
     explained = Explanation(topic, pool, cluster, found, unread, known)
     if output == printing.JSON:
         printing.emit_json(explain.as_data(explained))
@@ -183,6 +147,42 @@ def whole_plan(access: UserAccess, cluster: Body) -> PlanDocument | None:
         name, hash_ = cluster["metadata"]["name"], named["hash"][: printing.HASH_DIGITS]
         raise Unavailable(f"the plan {hash_} of {name} is being written: try again")
     return found
+
+
+@frozen
+class _ListedTopics:
+    """The Topics that a person may list: of all namespaces, or of one; or none at all."""
+
+    topics: Sequence[Body]
+    namespace: str = ""
+    may_list: bool = True
+
+    def of_pools(self, pools: Collection[str]) -> "_ListedTopics":
+        """Return those that name one of these pools."""
+        chosen = [one for one in self.topics if one["spec"].get("poolRef", {}).get("name") in pools]
+        return replace(self, topics=chosen)
+
+    @property
+    def waiting(self) -> Sequence[Body]:
+        """Those that are not as declared."""
+        return [one for one in self.topics if readiness(one).status != "True"]
+
+    @property
+    def sentence(self) -> str:
+        """How many are as declared."""
+        if not self.may_list:
+            return f"Topics: you may not list those of namespace {self.namespace}"
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        ready = len(self.topics) - len(self.waiting)
+        return f"Topics{where}: {ready:,} of {len(self.topics):,} as declared"
+
+
+def _listed_topics(access: UserAccess) -> _ListedTopics:
+    try:
+        topics, all_of_them = access.topics()
+    except Forbidden:  # the roles of a platform's team need not have Topics
+        return _ListedTopics((), access.namespace, may_list=False)
+    return _ListedTopics(topics, "" if all_of_them else access.namespace)
 
 
 def _topic(access: UserAccess, named: str) -> Body:

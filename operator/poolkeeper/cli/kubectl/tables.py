@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from poolkeeper.cli.kubectl.access import status_of
-from poolkeeper.cli.kubectl.leaders import Leadership
+from poolkeeper.cli.kubectl.operators import OperatorRelease
 from poolkeeper.cli.kubectl.readiness import readiness
 from poolkeeper.cli.output.ink import Ink
 from poolkeeper.cli.output.printing import HASH_DIGITS
@@ -21,7 +21,7 @@ def clusters(bodies: Sequence[Json], ink: Ink) -> list[str]:
     return ink.table([heading, *map(_cluster, bodies)], names=6)
 
 
-def without_leader(known: Sequence[Leadership], ink: Ink) -> list[str]:
+def without_leader(known: Sequence[OperatorRelease], ink: Ink) -> list[str]:
     """Return what is said of releases without a leader, with a blank line; none where all have."""
     told = [line for each in known if not each.leads for line in ink.fold(each.sentence, 2)]
     return [*told, ""] if told else []

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from poolkeeper.cli.input import options
-from poolkeeper.cli.kubectl import approvals, gitops, leaders
+from poolkeeper.cli.kubectl import approvals, gitops, operators
 from poolkeeper.cli.kubectl.access import Body, UserAccess, status_of
 from poolkeeper.cli.kubectl.approvals import NamedHash
 from poolkeeper.cli.kubectl.options import by_user, cluster_option
@@ -271,7 +271,7 @@ def ask(
 
 def _warn_without_leader(access: UserAccess, body: Body) -> None:
     """Say so where nobody will do what was asked for before an operator leads again."""
-    known = leaders.leaderships(access.api, [body])
+    known = operators.operator_releases(access.api, [body])
     printing.warn(each.sentence for each in known if not each.leads)
 
 

@@ -2,7 +2,7 @@
 
 from poolkeeper.cli.kubectl import diff, explain
 from poolkeeper.cli.kubectl.explain import Explanation
-from poolkeeper.cli.kubectl.leaders import Leadership
+from poolkeeper.cli.kubectl.operators import OperatorRelease
 
 PLAN = {
     "hash": "sha256:" + "a" * 64,
@@ -84,7 +84,8 @@ def test_why_goes_from_the_topic_outwards_to_the_plan():
 
 
 def test_where_nobody_leads_that_comes_first():
-    known = (Leadership("infra/one", True, "pod", "2026-11-29T11:59:58Z"), Leadership("b/c", False))
+    led = OperatorRelease("infra/one", True, "pod", "2026-11-29T11:59:58Z")
+    known = (led, OperatorRelease("b/c", False))
     first, second, *_ = explain.lines(explained(operators=known))
     assert first.startswith("no operator of the release b/c leads: its Lease is gone; ")
     assert second == "Topic shop/t: t in Kafka"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from poolkeeper.cli.kubectl import leaders
+from poolkeeper.cli.kubectl import operators
 from poolkeeper.cli.kubectl.access import UserAccess
-from poolkeeper.cli.kubectl.leaders import Leadership
 from poolkeeper.cli.kubectl.main import root
+from poolkeeper.cli.kubectl.operators import OperatorRelease
 from poolkeeper.errors import Forbidden
 
 Body = dict[str, Any]
@@ -92,15 +92,15 @@ def test_where_nobody_leads_that_is_said_before_all_else(
     declare((cluster("main"),))
     renewed = "2026-11-29T11:00:00Z"
     known = [
-        Leadership("infra/one", False, "", renewed),
-        Leadership("infra/two", True, "p", renewed),
+        OperatorRelease("infra/one", False, "", renewed),
+        OperatorRelease("infra/two", True, "p", renewed),
     ]
-    monkeypatch.setattr(leaders, "leaderships", lambda _api, _clusters: known)
+    monkeypatch.setattr(operators, "operator_releases", lambda _api, _clusters: known)
     listed = " ".join(status().split())
     assert listed.startswith("no operator of the release infra/one leads: its Lease was renewed")
     assert "infra/two" not in listed
-    operators = json.loads(status("-o", "json"))["operators"]
-    assert [(each["release"], each["leads"]) for each in operators] == [
+    told = json.loads(status("-o", "json"))["operators"]
+    assert [(each["release"], each["leads"]) for each in told] == [
         ("infra/one", False),
         ("infra/two", True),
     ]

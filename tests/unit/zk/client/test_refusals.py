@@ -24,6 +24,7 @@ from poolkeeper.zk.client.refusals import (
     reason,
 )
 from poolkeeper.zk.client.session import Session
+from switched_off import switched_off
 
 DEADLINE_S = 2.0
 
@@ -142,20 +143,6 @@ def test_every_server_s_own_reason_is_told() -> None:
         f"127.0.0.1:{port}: {HUNG_UP_WITHOUT_TLS}",
         "no-such-host.invalid:2181: its name cannot be resolved",
     ]
-
-
-@contextlib.contextmanager
-def switched_off() -> Iterator[int]:
-    """A port that answers nothing to who connects, as no machine does that is off."""
-    with contextlib.ExitStack() as kept:
-        listening = kept.enter_context(socket.socket())
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(0)
-        for _ in range(4):  # who waits to be accepted fills the queue
-            waiting = kept.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(listening.getsockname())
-        yield int(listening.getsockname()[1])
 
 
 @pytest.mark.slow

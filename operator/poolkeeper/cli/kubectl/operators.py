@@ -34,10 +34,11 @@ class LeaseReader(Protocol):
 
 
 @frozen
-class Leadership:
-    """Whether one of a release's pods leads; `release` is the namespace and name of its Lease.
+class OperatorRelease:
+    """A release of the operator, and whether one of its pods leads.
 
-    `renewed` is when its Lease was renewed last, by the clock of who did; empty without a Lease.
+    `release` is the namespace and the name of its Lease. `renewed` is when the Lease was renewed
+    last, by the clock of who did; empty without a Lease.
     """
 
     release: str
@@ -53,8 +54,8 @@ class Leadership:
             f"its Lease was renewed last at {self.renewed}" if self.renewed else "its Lease is gone"
         )
         return (
-            f"no operator of the release {self.release} leads: {last}; statuses are of before, and"
-            f" nothing new is done until one does (`kubectl get pods -n {namespace}`)"
+            f"no operator of the release {self.release} leads: {last}; statuses may be out of"
+            f" date, and nothing is done until one leads (`kubectl get pods -n {namespace}`)"
         )
 
     @property
@@ -68,41 +69,41 @@ class Leadership:
         }
 
 
-def releases(clusters: Collection[Mapping[str, Any]]) -> Sequence[str]:
+def release_names(clusters: Collection[Mapping[str, Any]]) -> Sequence[str]:
     """Return the releases that KafkaClusters name, sorted; of a name that is none, nothing."""
     said = [str(status_of(body).get("operator") or "") for body in clusters]
     names = {name for each in said for name in each.split(", ")}
     return sorted(filter(_NAME.fullmatch, names))[:RELEASES_MAX]
 
 
-def leaderships(
+def operator_releases(
     api: LeaseReader,
     clusters: Collection[Mapping[str, Any]],
     *,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], None] = time.sleep,
-) -> list[Leadership]:
+) -> list[OperatorRelease]:
     """Return what is known of each release that the clusters name, by its Lease.
 
     A release is left out whose Lease this person may not read, or which could not be read in time.
     """
-    found: list[Leadership] = []
-    for release in releases(clusters):
+    found: list[OperatorRelease] = []
+    for release in release_names(clusters):
         try:
-            found.append(_leadership(api, release, clock, sleep))
+            found.append(_operator_release(api, release, clock, sleep))
         except Unavailable:  # also Forbidden: nothing is known, and the rest is of use without it
             continue
     return found
 
 
-def _leadership(
+def _operator_release(
     api: LeaseReader, release: str, clock: Callable[[], float], sleep: Callable[[float], None]
-) -> Leadership:
+) -> OperatorRelease:
     first = _read(api, release)
     leads = first is not None and (
         _is_recent(first, clock()) or _changes(api, release, first, sleep)
     )
-    return Leadership(
+    return OperatorRelease(
         release,
         leads,
         first.holder if first is not None and leads else "",

@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from poolkeeper.cli.kubectl.leaders import RELEASES_MAX, Leadership, leaderships, releases
+from poolkeeper.cli.kubectl.operators import (
+    RELEASES_MAX,
+    OperatorRelease,
+    operator_releases,
+    release_names,
+)
 from poolkeeper.errors import Forbidden, Unavailable
 from poolkeeper.kube.leadership.leader_election import microtime
 
@@ -51,15 +56,15 @@ class Leases:
         """Let time go by."""
         self.slept_s += seconds
 
-    def asked(self, *clusters: Body) -> list[Leadership]:
+    def asked(self, *clusters: Body) -> list[OperatorRelease]:
         """What is found of the releases of these clusters."""
-        return leaderships(self, clusters, clock=NOW.timestamp, sleep=self.sleep)
+        return operator_releases(self, clusters, clock=NOW.timestamp, sleep=self.sleep)
 
 
 def test_a_lease_of_just_now_is_read_once() -> None:
     leases = Leases(lease("pod-1", timedelta(seconds=2)))
     renewed = "2026-11-29T11:59:58Z"
-    assert leases.asked(cluster()) == [Leadership(RELEASE, True, "pod-1", renewed)]
+    assert leases.asked(cluster()) == [OperatorRelease(RELEASE, True, "pod-1", renewed)]
     assert leases.paths == [
         "/apis/coordination.k8s.io/v1/namespaces/infra/leases/poolkeeper",
     ]
@@ -101,7 +106,7 @@ def test_of_a_lease_that_was_released_nobody_leads() -> None:
     (found,) = leases.asked(cluster())
     assert found.sentence == (
         "no operator of the release infra/poolkeeper leads: its Lease was renewed last at"
-        " 2026-11-29T11:59:58Z; statuses are of before, and nothing new is done until one does"
+        " 2026-11-29T11:59:58Z; statuses may be out of date, and nothing is done until one leads"
         " (`kubectl get pods -n infra`)"
     )
     assert found.document == {
@@ -144,5 +149,5 @@ def test_what_may_not_be_read_is_not_known(error: Exception) -> None:
     ],
 )
 def test_releases_are_what_statuses_name(said: str | None, found: list[str]) -> None:
-    assert releases([cluster(said), cluster(said)]) == found
+    assert release_names([cluster(said), cluster(said)]) == found
     assert len(found) <= RELEASES_MAX

@@ -41,6 +41,14 @@ def converge(scene):
         )
 
 
+def no_status_waits(scene):
+    """Wait until all statuses are written, but those that are refused."""
+    scene.wait(
+        lambda: scene.operator.metric("poolkeeper_statuses_waiting") == 0,
+        "no status waits to be written",
+    )
+
+
 def all_events(scene):
     return [scene.events(kind, name) for kind, name in RESOURCES]
 
@@ -89,8 +97,7 @@ def test_a_restart_in_the_converged_state_writes_nothing_and_tells_nothing(scene
     scene.wait(lambda: scene.operator.metric(passes), "a pass after the restart", 40)
     reports = f'poolkeeper_phase_duration_seconds_count{{cluster="{scene.name}",phase="report"}}'
     scene.wait(lambda: scene.operator.metric(reports), "it was reported")
-    waiting = lambda: scene.operator.metric("poolkeeper_statuses_waiting")  # noqa: E731 - a probe
-    scene.wait(lambda: waiting() == 0, "no status waits to be written")
+    no_status_waits(scene)
     assert versions(scene) == before
     assert all_events(scene) == told
     written = {change.path for change in scene.changes()[known:]}
@@ -111,8 +118,17 @@ def test_statuses_that_somebody_removes_come_back(scene):
         scene.says(kind, name)
 
 
+@pytest.fixture
+def large(scene):
+    """A Topic that leaves no room for a status, nor for anything else: it can only be deleted."""
+    scene.apply(scene.cluster(**AUTO), scene.pool("p", 1, 2, 3))
+    scene.says("cluster")
+    as_large_as_stored(scene, "large")
+    yield "large"
+    scene.delete("topic", "large")
+
+
 def as_large_as_stored(scene, name):
-    """Create a Topic that leaves no room for a status."""
     path = scene.path("topic", "").removesuffix("/")
     few, many = 10_000, 14_000
     while many - few > 1:
@@ -130,18 +146,14 @@ def as_large_as_stored(scene, name):
                 scene.plane.request("DELETE", f"{path}/{name}")
 
 
-def test_a_topic_that_leaves_no_room_for_its_status_is_told_by_an_event(scene):
-    scene.apply(scene.cluster(**AUTO), scene.pool("p", 1, 2, 3))
-    scene.says("cluster")
-    as_large_as_stored(scene, "large")
+def test_a_topic_that_leaves_no_room_for_its_status_is_told_by_an_event(scene, large):
     assert ("Warning", "StatusRefused", 1) in scene.events(
-        "topic", "large", awaited="StatusRefused"
+        "topic", large, awaited="StatusRefused"
     )
-    assert "conditions" not in scene.status("topic", "large")
+    assert "conditions" not in scene.status("topic", large)
     scene.apply(scene.topic("small", "p", partitions=1, replicationFactor=1))
     scene.says("topic", "small")
-    assert scene.operator.metric("poolkeeper_statuses_waiting") == 0
-    scene.delete("topic", "large")
+    no_status_waits(scene)
 
 
 def test_a_new_generation_is_never_shown_as_ready_before_it_is(scene):

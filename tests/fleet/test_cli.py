@@ -134,7 +134,7 @@ def test_a_plan_with_the_features_of_the_fleet_is_the_plan_of_the_fleet(fleet: P
     assert json.loads(run(*alone, "-o", "json")[1])["moves"] != wanted["moves"]
     code, out, err = run(*alone, "--features", fleet / "nowhere")
     assert (code, out) == (1, "")
-    assert err.endswith("holds no features of east (poolkeeper fleet features makes them)\n")
+    assert err.endswith("holds no features of east (`poolkeeper fleet features` makes them)\n")
 
 
 def test_a_plan_with_features_of_an_earlier_day_says_so(fleet: Path, run) -> None:
@@ -172,7 +172,7 @@ def test_a_plan_of_the_fleet_is_what_apply_takes(fleet: Path, run) -> None:
     assert (plan.hash, len(plan.moves)) == (told["hash"], len(told["moves"]))
     code, out, err = run("fleet", "show", "north", "--out", fleet / "out")
     assert (code, out) == (1, "")
-    others = "there are plans of east, west; poolkeeper fleet plan makes one"
+    others = "there are plans of east, west; `poolkeeper fleet plan` makes one"
     assert err == f"north has no plan of 2026-03-01 ({others})\n"
 
 
@@ -183,7 +183,7 @@ def test_a_plan_older_than_its_snapshot_is_shown_without_stages(fleet: Path, run
     seen = snapshots.read(east)
     snapshots.write(east, replace(seen, topics=dict(list(seen.topics.items())[1:])))
     assert run("fleet", "snapshot", *where(fleet), *DAY)[0] == 0
-    old = "its plan is older than its snapshot (poolkeeper fleet plan makes it again)"
+    old = "its plan is older than its snapshot (`poolkeeper fleet plan` makes it again)"
     words = ("fleet", "show", "east", "--out", fleet / "out")
     code, out, err = run(*words, "-o", "json")
     assert (code, err) == (4, f"warning: east: without stages and parts: {old}\n")

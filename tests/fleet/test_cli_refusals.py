@@ -299,7 +299,7 @@ def test_samples_that_are_a_file_are_told(fleet: Path, run) -> None:
 def test_a_folder_without_tables_is_named_by_its_path(tmp_path: Path, run) -> None:
     code, _, err = run("fleet", "ddl", "--out", str(tmp_path / "nowhere"))
     assert code == 1
-    assert err == f"{tmp_path / 'nowhere'}: holds no tables (poolkeeper fleet run makes them)\n"
+    assert err == f"{tmp_path / 'nowhere'}: holds no tables (`poolkeeper fleet run` makes them)\n"
 
 
 def test_a_budget_of_a_day_without_plans_is_none(fleet: Path, run) -> None:
@@ -307,7 +307,7 @@ def test_a_budget_of_a_day_without_plans_is_none(fleet: Path, run) -> None:
     code, _, err = run("fleet", "budget", *where(fleet)[4:], "--day", "2020-01-01")
     assert code == 1
     assert err == (
-        f"{fleet / 'out'}: holds no plans of 2020-01-01 (poolkeeper fleet plan makes them)\n"
+        f"{fleet / 'out'}: holds no plans of 2020-01-01 (`poolkeeper fleet plan` makes them)\n"
     )
     assert lake_at(fleet / "out").days("budget") == (cases.DAY,)
 

@@ -345,7 +345,7 @@ def test_a_budget_without_the_stages_of_a_plan(
     assert {each["reason"] for each in step["missing"]} == {"Damaged"}
     for message in told.values():
         assert message.startswith(f"a table of it cannot be read: {file.path} is damaged (")
-        assert message.endswith(f"poolkeeper fleet plan --out URI --day {DAY} makes it again")
+        assert message.endswith(f"`poolkeeper fleet plan --out URI --day {DAY}` makes it again")
     lines = [f"warning: budget {name}: {told[name]}" for name in ("east", "west")]
     assert captured.err.splitlines() == lines
     assert main.main(budget) == 4  # as long as it is not made again
@@ -385,7 +385,9 @@ def test_damage_of_an_earlier_day_stops_no_run(
     captured = capsys.readouterr()
     assert "features 2026-03-02: 2 of 2 clusters" in captured.out
     assert f"left out of the history: {path} is damaged (" in captured.err
-    assert f"poolkeeper fleet snapshot -f DIR --out URI --day {DAY} makes it again" in captured.err
+    assert (
+        f"`poolkeeper fleet snapshot -f DIR --out URI --day {DAY}` makes it again" in captured.err
+    )
 
 
 @pytest.mark.parametrize(

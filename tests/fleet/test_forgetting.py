@@ -65,7 +65,7 @@ def test_one_that_is_still_in_the_manifests_comes_back(fleet: Path, run) -> None
     assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
     assert run("fleet", "forget", "west", "east", "--out", fleet / "out")[0] == 0
     code, _, err = run("fleet", "plan", "--out", fleet / "out")
-    made_by = "poolkeeper fleet snapshot makes them"
+    made_by = "`poolkeeper fleet snapshot` makes them"
     assert (code, err) == (1, f"{fleet / 'out'}: holds no snapshots ({made_by})\n")
     code, out, _ = run("fleet", "run", *where(fleet), *DAY)
     assert code == 0

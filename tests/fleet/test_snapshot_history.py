@@ -44,8 +44,8 @@ def test_a_snapshot_a_day_is_enough_with_the_options_that_nobody_gives(lake: Lak
 DAYS = HistoryOptions(window_s=5 * 86_400, step_s=86_400)
 EARLIER = "2026-02-27"
 REMEDY = (
-    f": poolkeeper fleet snapshot -f DIR --out URI --day {EARLIER} makes it again, of a past day"
-    " with --snapshots URI"
+    f": `poolkeeper fleet snapshot -f DIR --out URI --day {EARLIER}` makes it again, of a past day"
+    " with `--snapshots URI`"
 )
 
 

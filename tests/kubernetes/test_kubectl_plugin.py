@@ -144,7 +144,7 @@ def test_what_a_namespace_asks_for_is_told_and_approved_by_its_name(scene, say):
     adoption = {"adoption": {"policy": "Approve"}}
     scene.apply(*resources(scene, **AUTO, **adoption))
     scene.says("topic", "t", "AdoptionRequired")
-    line = f"kubectl poolkeeper approve adoption/{scene.namespace} -c {scene.name}"
+    line = f"`kubectl poolkeeper approve adoption/{scene.namespace} -c {scene.name}`"
     told = f"namespace {scene.namespace} asks to take over 1 existing topic: {line}"
     scene.wait(lambda: told in say("status"), "it is told")
     assert f"(waiting: adoption/{scene.namespace})" in say("approve", "adoption/no", code=1)

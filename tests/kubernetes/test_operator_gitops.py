@@ -147,9 +147,7 @@ def as_large_as_stored(scene, name):
 
 
 def test_a_topic_that_leaves_no_room_for_its_status_is_told_by_an_event(scene, large):
-    assert ("Warning", "StatusRefused", 1) in scene.events(
-        "topic", large, awaited="StatusRefused"
-    )
+    assert ("Warning", "StatusRefused", 1) in scene.events("topic", large, awaited="StatusRefused")
     assert "conditions" not in scene.status("topic", large)
     scene.apply(scene.topic("small", "p", partitions=1, replicationFactor=1))
     scene.says("topic", "small")

@@ -32,8 +32,8 @@ def adoptions(body: Json) -> list[str]:
     name = body["metadata"]["name"]
     return [
         f"{name}: namespace {each['namespace']} asks to take over"
-        f" {count(each['topics'], 'existing topic')}: kubectl poolkeeper approve"
-        f" adoption/{each['namespace']} -c {name}"
+        f" {count(each['topics'], 'existing topic')}: `kubectl poolkeeper approve"
+        f" adoption/{each['namespace']} -c {name}`"
         for each in status_of(body).get("adoptions") or ()
     ]
 

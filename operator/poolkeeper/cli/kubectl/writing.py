@@ -294,7 +294,7 @@ def _taken_off(reference: Reference, what: str) -> Refused:
     """Return the error for what somebody took off on its way: no operator ever sees it."""
     return Refused(
         f"{reference} was stored without {what}: an admission webhook changes it; have that let it"
-        " through (kubectl get mutatingwebhookconfigurations)"
+        " through (`kubectl get mutatingwebhookconfigurations`)"
     )
 
 

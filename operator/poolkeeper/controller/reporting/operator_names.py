@@ -108,6 +108,6 @@ def two_operators(names: Sequence[str]) -> ReadyCondition:
     message = (
         f"{len(names)} releases of Poolkeeper work here ({', '.join(names)}: namespace"
         " and Lease), and one of them at a time writes to Kafka: uninstall all but one"
-        " (helm list -A)"
+        " (`helm list -A`)"
     )
     return ReadyCondition(ReadyStatus.STALLED, "TwoOperators", message)

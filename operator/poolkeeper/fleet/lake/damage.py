@@ -24,14 +24,14 @@ def _remedy(path: str) -> str:
     """The command that makes the file again."""
     table, *folders = path.split("/")
     if table == schemas.MANIFESTS.name:
-        return "poolkeeper fleet snapshot -f DIR --out URI writes it again"
+        return "`poolkeeper fleet snapshot -f DIR --out URI` writes it again"
     named = dict(folder.split("=", 1) for folder in folders if "=" in folder)
     step = STEP_OF.get(table, named.get("step", "run"))
     day = f" --day {named['day']}" if "day" in named else ""
     if step in (PLAN, FEATURES, BUDGET, REPORT):
-        return f"poolkeeper fleet {step} --out URI{day} makes it again"
+        return f"`poolkeeper fleet {step} --out URI{day}` makes it again"
     # A ZooKeeper tells of today alone.
     return (
-        f"poolkeeper fleet {step} -f DIR --out URI{day} makes it again, of a past day with"
-        " --snapshots URI"
+        f"`poolkeeper fleet {step} -f DIR --out URI{day}` makes it again, of a past day with"
+        " `--snapshots URI`"
     )

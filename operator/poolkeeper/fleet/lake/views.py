@@ -100,7 +100,7 @@ def views(
     Raises `Refused` where there are no tables, and for a root that the engine takes for a pattern.
     """
     if schemas.CURRENT.name not in there:
-        raise wrong_file(place_of(root), "holds no tables (poolkeeper fleet run makes them)")
+        raise wrong_file(place_of(root), "holds no tables (`poolkeeper fleet run` makes them)")
     wrong = [character for character in _OF_PATTERNS if character in root]
     if wrong and engine is not SqlDialect.TRINO:
         raise Refused(

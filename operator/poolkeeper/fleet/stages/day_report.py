@@ -114,7 +114,7 @@ def day_report(engine: TaskEngine, known: Day, options: ReportInputs) -> FleetRe
     """The values of the report; raises `Refused` where there is nothing of that day."""
     lake, day = known.lake, known.day
     if not known.there:
-        said = f"holds nothing of {day} (poolkeeper fleet run makes it)"
+        said = f"holds nothing of {day} (`poolkeeper fleet run` makes it)"
         raise wrong_file(place_of(lake.root), said)
     names = sorted(known.there | known.declared.keys())
     sites = options.sites or waves.sites_of_budget(lake, day)

@@ -81,7 +81,7 @@ def schedule_day(
     """
     there = lake.current(PLAN, day)
     if not there:
-        said = f"holds no plans of {day} (poolkeeper fleet plan makes them)"
+        said = f"holds no plans of {day} (`poolkeeper fleet plan` makes them)"
         raise wrong_file(place_of(lake.root), said)
     planned = {name: e for name, e in there.items() if e.is_ok}
     declared = manifests.read(lake)  # windows of now: a plan may be older
@@ -181,7 +181,7 @@ def plan_of(lake: Lake, storage: Storage, day: str, cluster: str) -> ShownPlan:
     if entry is None:
         made = sorted(name for name, each in plans.items() if each.is_ok)
         others = f"there are plans of {few(made)}; " if made else ""
-        raise Refused(f"{cluster} has no plan of {day} ({others}poolkeeper fleet plan makes one)")
+        raise Refused(f"{cluster} has no plan of {day} ({others}`poolkeeper fleet plan` makes one)")
     if not entry.is_ok:
         raise Refused(f"{cluster} has no plan of {day}: {entry.reason}")
     try:

@@ -70,7 +70,7 @@ def whole_plan(
     made_from = plan_input_of(task, tables)
     if entry.input != sources.digest() and not _begins_at(plan, made_from.cluster):
         raise PlanIsOld(
-            "its plan is older than its snapshot (poolkeeper fleet plan makes it again)"
+            "its plan is older than its snapshot (`poolkeeper fleet plan` makes it again)"
         )
     at = Circumstances(made_from.desired, made_from.cluster, made_from.records, made_from.gone)
     told = with_parts(plan, at)

@@ -58,15 +58,15 @@ def absence_reason(job: Body, now: datetime) -> str:
     if deleted := metadata.get("deletionTimestamp"):
         kept = ", ".join(metadata.get("finalizers") or ()) or "none is named"
         said = f"an earlier Job is being deleted, and finalizers keep it ({kept})"
-        return f"{said}: kubectl describe job {named}" if _is_old(deleted, now) else ""
+        return f"{said}: `kubectl describe job {named}`" if _is_old(deleted, now) else ""
     if job.get("spec", {}).get("suspend"):
         resumed = """--type=merge -p '{"spec":{"suspend":false}}'"""
         said = "its Job was suspended by a queue, a webhook or a person, and waits for them"
-        return f"{said}; to resume it: kubectl patch job {named} {resumed}"
+        return f"{said}; to resume it: `kubectl patch job {named} {resumed}`"
     ended = {c["type"] for c in _conditions(job) if c["status"] == "True"} & {"Complete", "Failed"}
     if not ended and _is_old(status.get("startTime"), now):
         said = "its pod is not created, as a quota, a limit or a policy refuses it"
-        return f"{said}: kubectl describe job {named}"
+        return f"{said}: `kubectl describe job {named}`"
     return ""
 
 

@@ -105,7 +105,7 @@ def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[St
             # More Topics may follow: a hash or a number would be of the first of them.
             namespace = each["namespace"]
             asked = f"namespace {namespace} asks to take over topics that exist"
-            note = f"{asked}: to let it, kubectl poolkeeper approve adoption/{namespace}"
+            note = f"{asked}: to let it, `kubectl poolkeeper approve adoption/{namespace}`"
             yield StatusEvent("Normal", "AdoptionRequired", note)
     left = after.get(LEFT_RUN)
     if left is not None and left != before.get(LEFT_RUN):

@@ -54,7 +54,8 @@ def test_of_a_cluster_without_a_plan_those_that_have_one_are_named(tmp_path: Pat
     with pytest.raises(Refused) as raised:
         waves.plan_of(lake, Storage(), "2026-03-01", "north")
     assert str(raised.value) == (
-        "north has no plan of 2026-03-01 (there are plans of east; poolkeeper fleet plan makes one)"
+        "north has no plan of 2026-03-01"
+        " (there are plans of east; `poolkeeper fleet plan` makes one)"
     )
     with pytest.raises(Refused, match="west has no plan of 2026-03-01: ZooKeeper did not answer"):
         waves.plan_of(lake, Storage(), "2026-03-01", "west")

@@ -146,7 +146,7 @@ def test_what_is_waited_for(pods, said):
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 LONG_AGO, JUST_NOW = "2026-01-31T11:59:30Z", "2026-01-31T11:59:55Z"
-HOW = "kubectl describe job daily-plan -n ours"
+HOW = "`kubectl describe job daily-plan -n ours`"
 REFUSED = f"its pod is not created, as a quota, a limit or a policy refuses it: {HOW}"
 
 
@@ -180,5 +180,5 @@ def test_a_job_that_is_suspended_says_how_it_is_resumed():
     job = {"metadata": {"name": "daily-plan", "namespace": "ours"}, "spec": {"suspend": True}}
     assert pod_failures.absence_reason(job, NOW) == (
         "its Job was suspended by a queue, a webhook or a person, and waits for them; to resume it:"
-        """ kubectl patch job daily-plan -n ours --type=merge -p '{"spec":{"suspend":false}}'"""
+        """ `kubectl patch job daily-plan -n ours --type=merge -p '{"spec":{"suspend":false}}'`"""
     )

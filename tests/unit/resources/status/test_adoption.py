@@ -111,8 +111,8 @@ def test_of_many_topics_none_says_what_changes_with_each_of_them() -> None:
         "False",
         "AdoptionRequired",
         "Kafka topic orders exists, and nobody declared it: in KafkaCluster main a person may let"
-        " this Topic have it, and whatever else its namespace asks for (kubectl poolkeeper approve"
-        " adoption/shop); until then nothing is done to it",
+        " this Topic have it, and whatever else its namespace asks for (`kubectl poolkeeper"
+        " approve adoption/shop`); until then nothing is done to it",
     )
     assert said(13) == said(12)
 

@@ -73,7 +73,9 @@ class _FleetCommand:
             return self.day
         latest = next(lake.latest_days("snapshot"), None)
         if latest is None:
-            raise wrong_file(self.out, "holds no snapshots (poolkeeper fleet snapshot makes them)")
+            raise wrong_file(
+                self.out, "holds no snapshots (`poolkeeper fleet snapshot` makes them)"
+            )
         return latest
 
 

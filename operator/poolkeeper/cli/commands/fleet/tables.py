@@ -102,5 +102,5 @@ def forget(lake: "Lake", names: tuple[str, ...], day: str | None, output: str) -
     for name in made.found:
         printing.emit(f"{name} is not in the snapshots and plans of {made.day} any more")
     if made.outdated:
-        again = listed(f"poolkeeper fleet {step}" for step in made.outdated)
+        again = listed(f"`poolkeeper fleet {step}`" for step in made.outdated)
         printing.emit(f"what {again} made of {made.day} still has them: run that again")

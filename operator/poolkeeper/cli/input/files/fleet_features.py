@@ -38,7 +38,7 @@ def with_features(cluster: "Cluster", uri: str, name: str) -> FeaturedCluster:
         if loads is not None:
             old = (
                 f"{uri}: features of {name} are those of {day}: it has none of {latest}, for which"
-                " fleet plan takes none (poolkeeper fleet features makes them)"
+                " `fleet plan` takes none (`poolkeeper fleet features` makes them)"
             )
             return FeaturedCluster(with_loads(cluster, loads), () if day == latest else (old,))
-    raise wrong_file(uri, f"holds no features of {name} (poolkeeper fleet features makes them)")
+    raise wrong_file(uri, f"holds no features of {name} (`poolkeeper fleet features` makes them)")

@@ -100,7 +100,7 @@ def _asking_text(at: TopicSituation, request: AdoptionRequest) -> str:
     if others >= _NAMED_BY_HASH_MAX:
         approve = f"kubectl poolkeeper approve adoption/{request.namespace}"
         rest = "and whatever else its namespace asks for"
-        return f"in {at.cluster} a person may let this Topic have it, {rest} ({approve})"
+        return f"in {at.cluster} a person may let this Topic have it, {rest} (`{approve}`)"
     beside = f" and {count(others, 'other topic')} of this namespace" if others else ""
     return f"approve {request.hash} in {at.cluster} to let this Topic have it{beside}"
 

@@ -92,6 +92,8 @@ def test_spec_and_metadata_are_left_alone_but_for_finalizers(scene):
 def test_a_restart_in_the_converged_state_writes_nothing_and_tells_nothing(scene):
     scene.apply(*folder(scene))
     converge(scene)
+    for kind, name in (("cluster", ""), ("topic", "orders"), ("topic", "logs")):
+        scene.events(kind, name, awaited="Created")
     before, told = versions(scene), all_events(scene)
     known = len(scene.changes())
     scene.operator.stop()

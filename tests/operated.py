@@ -333,6 +333,11 @@ def connected(pid: int, address: str) -> int:
     return sum(row[2] == remote and f"socket:[{row[9]}]" in ours for row in rows)
 
 
+def in_pool(name: str, **more: object) -> dict[str, object]:
+    """The spec of a Topic of that pool."""
+    return {"poolRef": {"name": name}, "partitions": 2, "replicationFactor": 1, **more}
+
+
 def log_lines(log: Path, *words: str) -> list[str]:
     """Return the lines of a log that have all of the words."""
     return [line for line in log.read_text().splitlines() if all(word in line for word in words)]

@@ -40,9 +40,9 @@ from control_plane.access import ApiError
 from control_plane.kubelet import Kubelet
 from control_plane.kubelet.trials import Pods
 from control_plane.planes import ControlPlane
-from operated import FOUR_BROKERS
+from operated import FOUR_BROKERS, Rights, Site, mend
 from operated_resources import Operated, Scene, operated_by
-from poolkeeper.sandbox import Sandbox
+from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from servers import Kept, OfUnit, kept_kafka
 
 __all__ = ["kept_kafka"]
@@ -105,6 +105,27 @@ def operated(control_plane: ControlPlane, zookeeper: Sandbox, of_unit: OfUnit) -
 def scene(operated: Operated) -> Iterator[Scene]:
     with Scene(operated) as found:
         yield found
+
+
+@pytest.fixture
+def rights(clean_cluster: ControlPlane, namespace: str) -> Rights:
+    return Rights(clean_cluster, namespace)
+
+
+@pytest.fixture(scope="module")
+def simulated() -> Iterator[Sandbox]:
+    spec = SandboxSpec(brokers=spread(9), kafka="2.8.2", simulated=True)
+    with Sandbox.start(spec) as running:
+        yield running
+
+
+@pytest.fixture
+def site(clean_cluster: ControlPlane, namespace: str, simulated: Sandbox) -> Iterator[Site]:
+    """A KafkaCluster of simulated brokers."""
+    site = Site(clean_cluster, namespace, simulated)
+    yield site
+    mend(clean_cluster)
+    site.close()
 
 
 @pytest.fixture(scope="module")

@@ -35,11 +35,6 @@ def site(clean_cluster: ControlPlane, namespace: str, four_brokers: Sandbox) -> 
     site.close()
 
 
-@pytest.fixture
-def rights(control_plane: ControlPlane, namespace: str) -> Rights:
-    return Rights(control_plane, namespace)
-
-
 @contextmanager
 def two_operators(
     site: Site, rights: Rights, *arguments: str

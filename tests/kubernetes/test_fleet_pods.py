@@ -113,7 +113,7 @@ def test_executors_read_and_plan_and_write_the_tables(
         command = [OPERATOR, "plan", "-f", folder, "--cluster", name, "-o", "json"]
         alone = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         made = waves.plan_of(lake, Storage.of(s3.hadoop()), day, name)
-        assert json.loads(alone.stdout)["hash"] == made.hash
+        assert json.loads(alone.stdout)["hash"] == made.plan.hash
     assert b"two" in (lake.objects.read(f"report-{day}.html") or b"")
     until(
         lambda: not control_plane.request("GET", f"/api/v1/namespaces/{namespace}/pods")["items"],

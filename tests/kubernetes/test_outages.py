@@ -17,20 +17,17 @@ import pytest
 
 from conditions import until
 from control_plane.planes import ControlPlane
-from operated import CLUSTER, EPOCH, PARTITIONS, Rights, Site, log_lines, mend
+from operated import CLUSTER, EPOCH, PARTITIONS, Rights, Site, in_pool, log_lines, mend
 from operation import OperatorProcess
-from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
+from poolkeeper.sandbox import Sandbox
 
 pytestmark = pytest.mark.long
 
-CRDS = Path(__file__).parents[2] / "crds"
 BATCHES = 5
 LONG_BATCHES = 11
 OUTAGE_S = 30.0
 IDLE_S = 15.0
 QUIET_S = 5.0
-GRACE_S = 10.0
-"""What would be begun after what is declared has settled, has begun by then."""
 IDLE_TOPICS = 20
 PULSES = 6
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
@@ -39,32 +36,12 @@ THE_CLUSTER = ("KafkaCluster", CLUSTER)
 Run = Callable[..., OperatorProcess]
 
 
-@pytest.fixture(scope="module")
-def simulated() -> Iterator[Sandbox]:
-    spec = SandboxSpec(brokers=spread(9), kafka="2.8.2", simulated=True)
-    with Sandbox.start(spec) as running:
-        yield running
-
-
 @pytest.fixture
 def real_site(clean_cluster: ControlPlane, namespace: str, four_brokers: Sandbox) -> Iterator[Site]:
     site = Site(clean_cluster, namespace, four_brokers)
     yield site
     mend(clean_cluster)
     site.close()
-
-
-@pytest.fixture
-def site(clean_cluster: ControlPlane, namespace: str, simulated: Sandbox) -> Iterator[Site]:
-    site = Site(clean_cluster, namespace, simulated)
-    yield site
-    mend(clean_cluster)
-    site.close()
-
-
-@pytest.fixture
-def rights(clean_cluster: ControlPlane, namespace: str) -> Rights:
-    return Rights(clean_cluster, namespace)
 
 
 @pytest.fixture
@@ -95,10 +72,6 @@ def operator(shared: OperatorProcess, clean_cluster: ControlPlane) -> OperatorPr
     """The operator of all tests of a class; it leads."""
     shared.await_role("leader")
     return shared
-
-
-def in_pool(name: str, **more: object) -> dict[str, object]:
-    return {"poolRef": {"name": name}, "partitions": 2, "replicationFactor": 1, **more}
 
 
 def requested_once(topic: str) -> Counter:
@@ -204,88 +177,6 @@ class TestOneOperator:
         site.await_ready(*(("Topic", f"slow-{number}") for number in range(PULSES)), THE_CLUSTER)
         assert site.epoch() == epoch
         assert alive_and_ready(operator, "leader")
-
-    @pytest.mark.soak
-    def test_definitions_that_are_gone_are_said_and_waited_for(
-        self, site: Site, operator: OperatorProcess
-    ) -> None:
-        plane = site.plane
-        declared = [site.body("Topic", "kept", in_pool("p"))]
-        site.declare({"p": [1, 2, 3]})
-        site.create("Topic", "kept", in_pool("p"))
-        site.await_ready(("Topic", "kept"))
-        plane.kubectl("delete", "-f", str(CRDS), "--timeout=180s")
-        until(
-            lambda: (
-                operator.page("/readyz")
-                == (
-                    503,
-                    "not ready: the API server does not serve kafkaclusters, resourcepools, topics,"
-                    " rebalances: apply the definitions (CRDs)\n",
-                )
-            ),
-            "the operator says what is missing",
-        )
-        assert operator.page("/healthz")[0] == 200
-        assert site.assignment("kept")
-        plane.apply_crds(CRDS)
-        site.declare({"p": [1, 2, 3]})
-        site.create("Topic", "kept", declared[0]["spec"])
-        site.await_ready(("Topic", "kept"), THE_CLUSTER)
-        operator.await_role("leader")
-        assert not site.zookeeper.get_children("/admin/delete_topics")
-        deleted = [
-            c.path
-            for c in site.changes()
-            if c.kind == "DELETE" and c.path.startswith("/brokers/topics")
-        ]
-        assert deleted == []
-
-    @pytest.mark.soak
-    def test_who_removes_the_definitions_removes_no_topic_and_moves_none(
-        self, site: Site, operator: OperatorProcess, topic_name: str
-    ) -> None:
-        """Kubernetes then deletes every resource, as if somebody had asked for each of them."""
-        plane = site.plane
-        topics = [f"{topic_name}-{number}" for number in range(5)]
-        everything = {"unmanagedTopics": "Manage", "defaultPool": "general"}
-        site.declare({"p": [1, 2, 3], "general": [4, 5, 6]}, **everything)
-        for topic in topics:
-            site.create("Topic", topic, in_pool("p", deletionPolicy="Delete"))
-        site.await_ready(*(("Topic", topic) for topic in topics), THE_CLUSTER)
-        homes = {topic: site.replicas(topic) for topic in topics}
-        plane.kubectl("delete", "-f", str(CRDS / "topics.yaml"), "--timeout=60s")
-        until(lambda: log_lines(operator.log, "WARNING", "are being removed"), "the log says so")
-        time.sleep(GRACE_S)
-        plane.kubectl("delete", "-f", str(CRDS), "--timeout=60s", "--ignore-not-found")
-        until(lambda: "apply the definitions" in operator.page("/readyz")[1], "it waits for them")
-        assert {topic: site.replicas(topic) for topic in topics} == homes
-        assert not site.zookeeper.get_children("/admin/delete_topics")
-        assert not {topic for topic, _ in site.requested()} & set(topics)
-        operator.stop()  # nobody declares them again, and another process does not await them
-        operator.start()
-
-    @pytest.mark.soak
-    def test_a_definition_that_is_replaced_moves_no_topic_before_it_is_declared_again(
-        self, site: Site, operator: OperatorProcess, topic_name: str
-    ) -> None:
-        """Its resources are gone with the old one, and the next sync brings them."""
-        everything = {"unmanagedTopics": "Manage", "defaultPool": "general"}
-        site.declare({"p": [1, 2, 3], "general": [4, 5, 6]}, **everything)
-        site.create("Topic", topic_name, in_pool("p"))
-        site.await_ready(("Topic", topic_name), THE_CLUSTER)
-        home = site.replicas(topic_name)
-        definition = str(CRDS / "topics.yaml")
-        site.plane.kubectl("replace", "--force", "--timeout=60s", "-f", definition)
-        until(lambda: log_lines(operator.log, "WARNING", "declared again"), "the log says so")
-        time.sleep(GRACE_S)
-        assert site.replicas(topic_name) == home
-        said = site.said(*THE_CLUSTER)
-        assert said.reason == "Waiting"
-        assert "before these are declared again" in said.message
-        site.create("Topic", topic_name, in_pool("p"))
-        site.await_ready(("Topic", topic_name), THE_CLUSTER)
-        assert site.replicas(topic_name) == home
 
     def test_a_zookeeper_that_is_away_in_mid_stage_is_said_and_waited_for(
         self, real_site: Site, operator: OperatorProcess, topic_name: str

@@ -212,6 +212,10 @@ def test_deleted_in_mid_run_it_is_gone_after_the_stage_in_flight(fleet):
 
 @pytest.mark.soak  # resources of other tests go with their definition, too
 def test_a_definition_that_is_replaced_in_mid_run_fails_nothing(fleet):
+    operator = fleet.scenes[0].operator
+    operator.stop()  # it would await what tests before deleted, as if that had gone just now
+    operator.start()
+    operator.await_role("leader")
     declared = {"mode": "Apply", "execution": {"maxMoves": 2}}
     fleet.declare(**declared)
     scene, definition = fleet.scenes[0], "crd/kafkaclusters.poolkeeper.dev"

@@ -35,7 +35,7 @@ from poolkeeper.planning.proposals import plan_json
 from poolkeeper.sandbox import Sandbox
 from poolkeeper.sandbox.fake_zookeeper.transactions import Operation as LoggedOperation
 from poolkeeper.zk.client.operations import Operation
-from poolkeeper.zk.client.session import Session
+from poolkeeper.zk.client.session import SentTransaction, Session
 from poolkeeper.zk.reading import observe
 
 MIB = 1024 * 1024
@@ -76,19 +76,20 @@ class Cut(BaseException):
 
 
 class Mortal(Session):
-    """A session whose process dies around its `commits_left`th write from now."""
+    """A session whose process dies around its `writes_left`th write from now."""
 
-    commits_left = 0
+    writes_left = 0
     dies_after = False
 
-    def commit(self, wanted: Sequence[Operation]) -> tuple[str, ...]:
-        Mortal.commits_left -= 1
-        if Mortal.commits_left == 0 and not Mortal.dies_after:
+    def send(self, transaction: Sequence[Operation]) -> SentTransaction:
+        Mortal.writes_left -= 1
+        if Mortal.writes_left == 0 and not Mortal.dies_after:
             raise Cut
-        answers = super().commit(wanted)
-        if Mortal.commits_left == 0:
+        sent = super().send(transaction)
+        if Mortal.writes_left == 0:
+            self.answer(sent)
             raise Cut
-        return answers
+        return sent
 
 
 def cut_off(
@@ -99,13 +100,13 @@ def cut_off(
     Every second write happens, and nobody hears of it.
     """
     mortal = replace(connections, session=lambda: Mortal.open(connect, timeout_s=6))
-    Mortal.commits_left, Mortal.dies_after = write, write % 2 == 0
+    Mortal.writes_left, Mortal.dies_after = write, write % 2 == 0
     try:
         drive(mortal, wanted, plan, ignore)
     except Cut:
         return True
     finally:
-        Mortal.commits_left = 0
+        Mortal.writes_left = 0
     return False
 
 

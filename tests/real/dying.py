@@ -7,13 +7,16 @@ process ends by SIGKILL: nobody hears of the write, and its session stays until 
 import os
 import signal
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Sequence
 
 from poolkeeper.__main__ import main
 from poolkeeper.brokers.requests import BrokerClient
-from poolkeeper.zk.client.operations import Check
+from poolkeeper.zk.client.operations import Check, Operation
+from poolkeeper.zk.client.session import SentTransaction
 from poolkeeper.zk.fenced_session import FencedSession
+
+ANSWER_S = 10
+SEND, CANCEL = FencedSession._send, BrokerClient.cancel_moves
 
 
 class Death:
@@ -23,27 +26,38 @@ class Death:
         self._left = number
         self._after = after
 
-    def around(self, write: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the write with which this process may die."""
+    def send(self, journal: FencedSession, operations: Sequence[Operation]) -> SentTransaction:
+        """Send a transaction, whether or not others are still on their way."""
+        if all(isinstance(each, Check) for each in operations):
+            return SEND(journal, operations)
+        self._begin()
+        sent = SEND(journal, operations)
+        if self._left == 0:
+            sent.result.wait(ANSWER_S)
+            self._end()
+        return sent
 
-        def dying(this: object, *said: object) -> object:
-            if all(isinstance(each, Check) for each in said):
-                return write(this, *said)
-            self._left -= 1
-            if self._left == 0 and not self._after:
-                os.kill(os.getpid(), signal.SIGKILL)
-            answer = write(this, *said)
-            if self._left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return answer
+    def cancel(self, client: BrokerClient, *said: object) -> object:
+        """Have the brokers cancel moves."""
+        self._begin()
+        answer = CANCEL(client, *said)  # type: ignore[arg-type]
+        if self._left == 0:
+            self._end()
+        return answer
 
-        return dying
+    def _begin(self) -> None:
+        self._left -= 1
+        if self._left == 0 and not self._after:
+            self._end()
+
+    def _end(self) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":
     number, when = sys.argv[1:3]
     del sys.argv[1:3]
     death = Death(int(number), after=when == "after")
-    FencedSession.commit = death.around(FencedSession.commit)  # type: ignore[method-assign]
-    BrokerClient.cancel_moves = death.around(BrokerClient.cancel_moves)  # type: ignore[method-assign]
+    FencedSession._send = lambda *said: death.send(*said)  # type: ignore[method-assign]
+    BrokerClient.cancel_moves = lambda *said: death.cancel(*said)  # type: ignore[method-assign]
     main()

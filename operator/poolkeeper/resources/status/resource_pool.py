@@ -49,6 +49,8 @@ def pool_status(
     changing = standing is not None and standing.changing
     if isinstance(spec, ResourcePoolSpec) and standing is not None and not (changing and facts):
         facts = _facts(spec, standing)
+    if inputs.assembly.cluster is None:
+        facts = {}  # who waits for a drained broker must not be told of another cluster's
     condition = _ready_condition(inputs, work, outcome, resource, standing)
     return {
         "observedGeneration": resource.generation,

@@ -231,3 +231,14 @@ def test_a_pool_is_kept_while_topics_name_it() -> None:
     assert of(FAST, (AUTO, fast, WANTED), IN_FAST)["conditions"] == conditions(
         "Busy", "Deleting", "kept while Topics name it: shop/orders"
     )
+
+
+def test_a_pool_whose_cluster_is_gone_tells_nothing_of_its_brokers() -> None:
+    drained = (AUTO, pool("fast", 1, 2, 3, drain=[1]))
+    before = seen(kafka([kafka_topic("orders", (2, 3))]))
+    written = with_statuses(drained, told(drained, before, at_rest(main(drained), before)))
+    (fast,) = (each for each in written if each.key == FAST)
+    assert (fast.status or {})["drained"] == [1]
+    assert told((fast,), None, Outcome(State.WAITING))[FAST] == topic_status(
+        "Stalled", "NoSuchCluster", "spec.clusterRef: KafkaCluster main does not exist"
+    )

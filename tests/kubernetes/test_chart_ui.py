@@ -5,6 +5,7 @@ ZooKeeper and simulated brokers.
 """
 
 import http.client
+import json
 import os
 import signal
 import socket
@@ -48,6 +49,7 @@ def test_pages_have_rights_to_read_alone(watched):
         ("list", "poolkeeper.dev", "topics"),
         ("list", "", "namespaces"),
         ("get", "", "secrets"),
+        ("get", "coordination.k8s.io", "leases"),
     }
     everywhere = [r for one in of_kind(objects, "ClusterRole") for r in one["rules"]]
     ours = [r for r in everywhere if r["verbs"] == ["list"] and "topics" in r["resources"]]
@@ -159,6 +161,7 @@ def test_pages_show_what_is_declared_by_the_rights_that_the_chart_gives(
                 asked = len(control_plane.audit())
                 with serving(kubeconfig, namespace, tmp_path) as pages:
                     _look_at(pages)
+                    _have_no_leader(control_plane, f"{namespace}/{release}-poolkeeper", pages)
                     control_plane.apply(resources("127.0.0.1:1/none", "second"))
                     until(
                         lambda: "second" in pages.ask("/clusters")[1], "a new cluster is shown", 60
@@ -166,7 +169,7 @@ def test_pages_show_what_is_declared_by_the_rights_that_the_chart_gives(
                 events = control_plane.audit()[asked:]
                 assert rights.refused(events, f"{namespace}/{account}") == frozenset()
                 verbs = {right.verb for right in rights.used(events, f"{namespace}/{account}")}
-                assert verbs == {"list"}
+                assert verbs == {"list", "get"}
         finally:
             for kind in ("kafkacluster", "resourcepool"):
                 control_plane.kubectl("delete", kind, "first", "second", "--ignore-not-found")
@@ -184,3 +187,13 @@ def _look_at(pages: Pages) -> None:
     ):
         status, text = pages.ask(f"/clusters/first/{page}")
         assert (status, part in text) == (200, True), (page, text[:3000])
+
+
+def _have_no_leader(control_plane, release: str, pages: Pages) -> None:
+    """A cluster of which an operator wrote that leads no more."""
+    status = json.dumps({"status": {"operator": release}})
+    control_plane.kubectl(
+        *("patch", "kafkacluster", "first", "--subresource=status", "--type=merge", "-p", status)
+    )
+    told = f"No operator of the release {release} leads: its Lease is gone"
+    until(lambda: told in pages.ask("/clusters/first/run")[1], "the page tells of it", 60)

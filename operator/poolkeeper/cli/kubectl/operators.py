@@ -99,15 +99,19 @@ def operator_releases(
 def _operator_release(
     api: LeaseReader, release: str, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> OperatorRelease:
-    first = _read(api, release)
+    first = read_lease(api, release)
     leads = first is not None and (
         _is_recent(first, clock()) or _changes(api, release, first, sleep)
     )
+    if first is None or not leads:
+        return without_leader(release, first)
+    return OperatorRelease(release, True, first.holder, _whole_seconds(first.renewed))
+
+
+def without_leader(release: str, lease: Lease | None) -> OperatorRelease:
+    """Return a release whose Lease, as read last, nobody holds any more."""
     return OperatorRelease(
-        release,
-        leads,
-        first.holder if first is not None and leads else "",
-        "" if first is None else _whole_seconds(first.renewed),
+        release, False, renewed="" if lease is None else _whole_seconds(lease.renewed)
     )
 
 
@@ -115,13 +119,14 @@ def _changes(api: LeaseReader, release: str, first: Lease, sleep: Callable[[floa
     """Return whether the Lease is renewed while its duration goes by."""
     for _ in range(min(max(first.duration_s, 1), DURATION_S_MAX)):
         sleep(LOOK_S)
-        now = _read(api, release)
+        now = read_lease(api, release)
         if now != first:
             return now is not None and bool(now.holder)
     return False
 
 
-def _read(api: LeaseReader, release: str) -> Lease | None:
+def read_lease(api: LeaseReader, release: str) -> Lease | None:
+    """Return the Lease of a release, None if there is none; raises Unavailable and Forbidden."""
     namespace, _, name = release.partition("/")
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
     body = api.get(path)

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from poolkeeper.cli import timing
+from poolkeeper.cli.commands.ui.operator_leases import OperatorLeases
 from poolkeeper.cli.input.clusters.targets import Target
 from poolkeeper.cluster_connections import ClusterConnector
 from poolkeeper.errors import Refused
@@ -38,9 +39,13 @@ class KubernetesResources:
     watched: Sequence[str]
     folder: Path
     clock: Callable[[], float] = time.monotonic
+    _leases: OperatorLeases = field(init=False)
     _found: Mapping[str, Assembly] = field(default_factory=dict)
     _listed_s: float = float("-inf")
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._leases = OperatorLeases(self.api, self.clock)
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all KafkaClusters; raises Unavailable and Forbidden."""
@@ -64,6 +69,14 @@ class KubernetesResources:
             kafka_version=spec.kafka_version,
             desired=desired,
         )
+
+    def leaderless(self, name: str) -> tuple[str, ...]:
+        """Return a sentence on each release that writes this cluster's status and nobody leads."""
+        assembly = self._assemblies().get(name)
+        if assembly is None or assembly.cluster is None:
+            return ()
+        found = self._leases.leaderless({"status": assembly.cluster.status})
+        return tuple(each.sentence for each in found)
 
     def _connector(self, name: str) -> ClusterConnector:
         return ClusterConnector(
@@ -95,6 +108,8 @@ class KubernetesResources:
                 )
                 for gone in before.keys() - self._found.keys():
                     self._connector(gone).remove_files()
+                clusters = [each.cluster for each in self._found.values() if each.cluster]
+                self._leases.look([{"status": each.status} for each in clusters])
                 self._listed_s = self.clock()
             return self._found
 
@@ -114,3 +129,7 @@ class DeclaredOnKubernetes:
     def target(self) -> Target:
         """Return the cluster's target; raises Refused and Unavailable."""
         return self.resources.target(self.name)
+
+    def leaderless(self) -> tuple[str, ...]:
+        """Return why nobody acts on what is declared, if no operator leads; raises Unavailable."""
+        return self.resources.leaderless(self.name)

@@ -19,7 +19,7 @@ from poolkeeper.cli.input.options import ClusterSelection
 from poolkeeper.cli.output.plans import plan_page
 from poolkeeper.cli.output.plans.plan_page import PlanSeen
 from poolkeeper.cli.output.runs import run_page
-from poolkeeper.cli.output.runs.status_values import Status
+from poolkeeper.cli.output.runs.run_page import RunSeen
 from poolkeeper.resources.parse import files
 from poolkeeper.resources.parse.files import Stamp
 from poolkeeper.ui.registry import LiveCluster, LivePage
@@ -49,6 +49,9 @@ class Declared(Protocol):
     def target(self) -> Target:
         """Return the cluster's target; raises InvalidInput, Refused and Unavailable."""
 
+    def leaderless(self) -> tuple[str, ...]:
+        """Return why nobody acts on what is declared, if no operator leads; raises Unavailable."""
+
 
 @dataclass(slots=True)
 class DeclaredInFolder:
@@ -73,6 +76,10 @@ class DeclaredInFolder:
         """The options that name the manifests, for a line of a shell; none without manifests."""
         return self.address.words
 
+    def leaderless(self) -> tuple[str, ...]:
+        """Return nothing: who acts on a folder is not known."""
+        return ()
+
 
 @dataclass(slots=True)
 class StatusLook:
@@ -82,15 +89,15 @@ class StatusLook:
     _session: Session | None = None
     _connect: str = ""
 
-    def look(self) -> Status:
+    def look(self) -> RunSeen:
         """Read the status; raises Unavailable."""
-        target = self.declared.target()
+        target, leaderless = self.declared.target(), self.declared.leaderless()
         if self._connect != target.connect:
             self.rest()
         try:
             if self._session is None:
                 self._session, self._connect = cluster_reading.open_session(target), target.connect
-            return status_reading.read(self._session, target)
+            return RunSeen(status_reading.read(self._session, target), leaderless)
         except BaseException:
             self.rest()  # the next look begins with another session
             raise

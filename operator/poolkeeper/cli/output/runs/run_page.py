@@ -10,6 +10,7 @@ from poolkeeper.cli.output import printing
 from poolkeeper.cli.output.runs import history_table, status_text
 from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.errors import NodeDamage
+from poolkeeper.frozen import frozen
 from poolkeeper.model.execution.history import FinishedRun
 from poolkeeper.model.execution.waits import Wait, blocks, in_order
 from poolkeeper.report.document import (
@@ -34,16 +35,26 @@ TOLD_ABOVE = ("damaged", "blocked by", "moving", "waits for")
 """Lines of `status` that have a section of their own here."""
 
 
-def report(status: Status) -> Report:
+@frozen
+class RunSeen:
+    """What the page of a run shows; `leaderless`: why nobody acts on what is declared."""
+
+    status: Status
+    leaderless: tuple[str, ...] = ()
+
+
+def report(seen: RunSeen) -> Report:
     """The page of a run: what blocks it, how far it is, what moves, what it waits for."""
+    status = seen.status
     waits = in_order(status.waits)
     return Report(
         f"Cluster {status.cluster}",
-        f"{_begun(line(status))}.",
+        f"{_begun(line(seen))}.",
         tuple(_tiles(status)),
         tuple(
             section
             for section in (
+                _items("Nobody leads", [_begun(each) for each in seen.leaderless]),
                 _damage(status.damage),
                 _sentences("Blocked by", [wait for wait in waits if blocks(wait)]),
                 _run(status.run),
@@ -61,9 +72,10 @@ def _begun(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def line(status: Status) -> str:
+def line(seen: RunSeen) -> str:
     """The state of a cluster in one line."""
-    return "; ".join([_progress(status), *_hindrances(status)])
+    leaderless = ["no operator leads"] if seen.leaderless else []
+    return "; ".join([_progress(seen.status), *leaderless, *_hindrances(seen.status)])
 
 
 def _progress(status: Status) -> str:

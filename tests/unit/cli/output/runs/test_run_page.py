@@ -12,6 +12,7 @@ import builders
 from poolkeeper.cli.output.plans import plan_page
 from poolkeeper.cli.output.plans.plan_page import PlanSeen, PlanState
 from poolkeeper.cli.output.runs import run_page
+from poolkeeper.cli.output.runs.run_page import RunSeen
 from poolkeeper.cli.output.runs.status_values import RunStatus, Status
 from poolkeeper.errors import NodeDamage
 from poolkeeper.model.execution.history import FinishedRun
@@ -77,7 +78,7 @@ def test_the_whole_page_of_a_run(update_golden: bool) -> None:
         Wait(WaitReason.RUN_WITHOUT_EXECUTOR),
         Wait(WaitReason.LEFT_ALONE, partitions=(TopicPartition("orders", 7),)),
     )
-    written = page.render(run_page.report(status(waits=waits)), FRAME)
+    written = page.render(run_page.report(RunSeen(status(waits=waits))), FRAME)
     if update_golden:
         GOLDEN.write_text(written)
     assert written == GOLDEN.read_text()
@@ -138,12 +139,23 @@ def test_the_whole_page_of_a_run(update_golden: bool) -> None:
     ],
 )
 def test_a_cluster_in_a_line(seen: Status, expected: str) -> None:
-    assert run_page.line(seen) == expected
+    assert run_page.line(RunSeen(seen)) == expected
+
+
+def test_that_nobody_leads_is_told_above_all_else() -> None:
+    damage = (NodeDamage("/poolkeeper/run", "no JSON"),)
+    seen = RunSeen(status(None, damage=damage), ("no operator of the release a/b leads",))
+    assert run_page.line(seen) == ("No run is under way; no operator leads; 1 node cannot be read")
+    first = run_page.report(seen).sections[0]
+    assert (first.title, first.items[0][0].text) == (
+        "Nobody leads",
+        "No operator of the release a/b leads",
+    )
 
 
 def test_what_cannot_be_read_comes_first() -> None:
     damage = (NodeDamage("/poolkeeper/run", "no JSON"),)
-    found = run_page.report(status(None, damage=damage))
+    found = run_page.report(RunSeen(status(None, damage=damage)))
     assert [each.title for each in found.sections] == ["Cannot be read", "The cluster"]
 
 
@@ -151,7 +163,7 @@ def test_sections_are_as_long_as_a_reader_reads() -> None:
     many = tuple(
         Wait(WaitReason.LEFT_ALONE, partitions=(TopicPartition(f"t{n}", 0),)) for n in range(120)
     )
-    found = {each.title: each for each in run_page.report(status(waits=many)).sections}
+    found = {each.title: each for each in run_page.report(RunSeen(status(waits=many))).sections}
     shown = found["What it waits for"]
     assert len(shown.items) <= run_page.ITEMS_MAX
 

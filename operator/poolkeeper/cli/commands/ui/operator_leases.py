@@ -1,0 +1,65 @@
+"""Which releases of the operator nobody leads, for the pages.
+
+Pages look again and again: so nothing is waited for, and no clock of another machine counts. Nobody
+leads a release whose Lease was seen unchanged, free or not there, for as long as one may be held.
+Before that nothing is known, and nothing is told.
+"""
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from poolkeeper.cli.kubectl.operators import (
+    LeaseReader,
+    OperatorRelease,
+    read_lease,
+    release_names,
+    without_leader,
+)
+from poolkeeper.errors import Unavailable
+from poolkeeper.frozen import frozen
+from poolkeeper.kube.leadership.leader_election import DURATION_S, DURATION_S_MAX, Lease
+
+
+@frozen
+class SeenLease:
+    """A Lease as it is since `since_s`; None: there is none."""
+
+    lease: Lease | None
+    since_s: float
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether nobody holds it: a leader would have renewed it."""
+        duration_s = DURATION_S if self.lease is None else self.lease.duration_s
+        return now_s - self.since_s >= min(max(duration_s, 1), DURATION_S_MAX)
+
+
+@dataclass(slots=True)
+class OperatorLeases:
+    """The Leases of the releases that KafkaClusters name, as the looks of the pages saw them."""
+
+    api: LeaseReader
+    clock: Callable[[], float] = time.monotonic
+    _seen: dict[str, SeenLease] = field(default_factory=dict)
+
+    def look(self, clusters: Collection[Mapping[str, Any]]) -> None:
+        """Read the Leases of the releases that these bodies name, those that may be read."""
+        seen = {}
+        for release in release_names(clusters):
+            try:
+                lease = read_lease(self.api, release)
+            except Unavailable:  # also Forbidden: nothing is known, and the pages do without it
+                continue
+            before = self._seen.get(release)
+            same = before is not None and before.lease == lease
+            seen[release] = before if before and same else SeenLease(lease, self.clock())
+        self._seen = seen
+
+    def leaderless(self, cluster: Mapping[str, Any]) -> tuple[OperatorRelease, ...]:
+        """Return the releases that this body names and that nobody leads."""
+        now_s = self.clock()
+        known = [(name, self._seen.get(name)) for name in release_names([cluster])]
+        return tuple(
+            without_leader(name, seen.lease) for name, seen in known if seen and seen.is_over(now_s)
+        )

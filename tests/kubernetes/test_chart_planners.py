@@ -69,7 +69,7 @@ def test_a_store_for_plans_is_the_operators_and_the_drivers():
     place = {"name": "storage", "mountPath": STORAGE, "readOnly": True}
     assert place in pod["containers"][0]["volumeMounts"]
     policies = {one["metadata"]["name"]: one["spec"] for one in of_kind(objects, "NetworkPolicy")}
-    assert policies.keys() == {FULLNAME, f"{FULLNAME}-planner"}
+    assert policies.keys() == {FULLNAME, f"{FULLNAME}-test", f"{FULLNAME}-planner"}
     for policy in policies.values():
         ports = [port["port"] for rule in policy["egress"] for port in rule.get("ports", ())]
         assert ports == [53, 53, 443, 6443, 2181, 9092, 9000]

@@ -3,6 +3,7 @@
 from chart.rendering import (
     EVERYTHING,
     FULLNAME,
+    of_kind,
     render,
     the_only,
 )
@@ -119,13 +120,28 @@ def test_a_spread_counts_our_own_pods_only():
     assert spread["labelSelector"] == deployment["spec"]["selector"]
 
 
+def network_policies(objects):
+    return {one["metadata"]["name"]: one["spec"] for one in of_kind(objects, "NetworkPolicy")}
+
+
+def test_the_pod_of_helm_test_reaches_what_the_operator_does():
+    """Where the namespace denies all that no policy allows."""
+    objects = render(EVERYTHING)
+    policies = network_policies(objects)
+    policy = policies[f"{FULLNAME}-test"]
+    labels = the_only(objects, "Pod")["metadata"]["labels"]
+    assert policy["podSelector"]["matchLabels"].items() <= labels.items()
+    assert policy["egress"] == policies[FULLNAME]["egress"]
+    assert "ingress" not in policy
+
+
 def test_selectors_meet_the_pods_and_no_version():
     labels = the_only(render(), "Deployment")["spec"]["template"]["metadata"]["labels"]
     objects = render(EVERYTHING)
     selectors = [
         the_only(objects, "Deployment")["spec"]["selector"]["matchLabels"],
         the_only(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
-        the_only(objects, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
+        network_policies(objects)[FULLNAME]["podSelector"]["matchLabels"],
         the_only(objects, "PodMonitor")["spec"]["selector"]["matchLabels"],
     ]
     for selector in selectors:

@@ -90,7 +90,7 @@ def topics_roles(*namespaces):
         ),
         pytest.param(
             {"networkPolicy": {"enabled": True}},
-            ALL | {("NetworkPolicy", NAMESPACE, FULLNAME)},
+            ALL | {("NetworkPolicy", NAMESPACE, name) for name in (FULLNAME, f"{FULLNAME}-test")},
             id="network-policy",
         ),
         pytest.param(

@@ -31,10 +31,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}
 {{- end }}
 
-{{/* Of the pod of `helm test`: not the operator's, whose budget and Deployment do not count it. */}}
-{{- define "poolkeeper.testLabels" -}}
+{{/* What selects the pod of `helm test`. */}}
+{{- define "poolkeeper.testSelectorLabels" -}}
 app.kubernetes.io/name: {{ printf "%s-test" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end }}
+
+{{/* Of the pod of `helm test`: not the operator's, whose budget and Deployment do not count it. */}}
+{{- define "poolkeeper.testLabels" -}}
+{{ include "poolkeeper.testSelectorLabels" . }}
 app.kubernetes.io/part-of: poolkeeper
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}

@@ -25,6 +25,26 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- toYaml $found }}
 {{- end }}
 
+{{/* Rules of egress to them and to name servers. */}}
+{{- define "poolkeeper.egressRules" -}}
+- ports:
+    - port: 53
+      protocol: UDP
+    - port: 53
+      protocol: TCP
+{{- range include "poolkeeper.egress" . | fromYamlArray }}
+- ports:
+    {{- range .ports }}
+    - port: {{ . }}
+      protocol: TCP
+    {{- end }}
+  {{- with .to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
 {{/* Settings of planning pods, as the operator reads them. */}}
 {{- define "poolkeeper.plannerSettings" -}}
 {{- $labels := merge (include "poolkeeper.plannerLabels" . | fromYaml) (default dict .Values.commonLabels) }}

@@ -19,6 +19,7 @@ from poolkeeper.kube.objects.plan_documents import PlanDocument
 
 NO_PLAN = "No plan waits or runs: nothing is to be done, or a person must act first."
 NO_CLUSTER = "there is no KafkaCluster"
+OPERATOR_LOG = "`kubectl logs -n {} -l app.kubernetes.io/part-of=poolkeeper`"
 KINDS = ("topic", "topics", "pkt")
 OTHER_KINDS = frozenset(
     f"{kind}{plural}"
@@ -142,10 +143,15 @@ def whole_plan(access: UserAccess, cluster: Body) -> PlanDocument | None:
     Raises `Unavailable` while another one lies in its place.
     """
     found = access.plan(cluster)
-    named = status_of(cluster).get("plan") or {}
+    status = status_of(cluster)
+    named = status.get("plan") or {}
     if found is None and named:
         name, hash_ = cluster["metadata"]["name"], named["hash"][: printing.HASH_DIGITS]
-        raise Unavailable(f"the plan {hash_} of {name} is being written: try again")
+        namespace, _, _ = (status.get("planDocument") or "").partition("/")
+        why = f"; if it does not come, {OPERATOR_LOG.format(namespace)} says why"
+        raise Unavailable(
+            f"the plan {hash_} of {name} is being written: try again{why if namespace else ''}"
+        )
     return found
 
 

@@ -1,8 +1,12 @@
 """A plan as a diff, and why a Topic is as it is."""
 
+import pytest
+
 from poolkeeper.cli.kubectl import diff, explain
 from poolkeeper.cli.kubectl.explain import Explanation
 from poolkeeper.cli.kubectl.operators import OperatorRelease
+from poolkeeper.cli.kubectl.reading import whole_plan
+from poolkeeper.errors import Unavailable
 
 PLAN = {
     "hash": "sha256:" + "a" * 64,
@@ -122,3 +126,20 @@ def test_who_may_read_only_the_topic_learns_what_it_says():
     ]
     assert explain.as_data(no_cluster)["unread"] == "clusters are forbidden"
     assert explain.as_data(explained())["unread"] is None
+
+
+def test_a_plan_that_is_not_written_yet_tells_who_knows_why():
+    class NotYet:
+        def plan(self, _):
+            return None
+
+    named = {
+        "plan": {"hash": "sha256:0123456789abcdef"},
+        "planDocument": "infra/poolkeeper-plan-main",
+    }
+    with pytest.raises(Unavailable) as waiting:
+        whole_plan(NotYet(), {"metadata": {"name": "main"}, "status": named})
+    assert str(waiting.value) == (
+        "the plan sha256:01234567 of main is being written: try again; if it does not come,"
+        " `kubectl logs -n infra -l app.kubernetes.io/part-of=poolkeeper` says why"
+    )

@@ -251,7 +251,8 @@ class RebalanceController:
         assemblies: Mapping[str, Assembly],
     ) -> ReadyCondition:
         settling, now_ms = self.cluster_loops.settling(), self.now_ms()
-        if entry.unstored is not None and now_ms < entry.store_again_ms:
+        # A clock that was set back holds nothing up.
+        if entry.unstored is not None and 0 <= now_ms - entry.unstored_ms < STORE_AGAIN_MS:
             raise entry.unstored
         found = entry.planning.poll(spec, entry.state, assemblies, settling, now_ms)
         entry.state = found.state
@@ -272,7 +273,7 @@ class RebalanceController:
         try:
             digest = self.records.write(resource, record)
         except PoolkeeperError as failed:
-            entry.unstored, entry.store_again_ms = failed, now_ms + STORE_AGAIN_MS
+            entry.unstored, entry.unstored_ms = failed, now_ms
             raise
         entry.unstored = None
         return digest

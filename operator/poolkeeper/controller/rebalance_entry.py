@@ -25,7 +25,7 @@ class RebalanceEntry:
     `offered`: which clusters may know its plans.
     `other_format`: why its plans are left to another release; empty where they are not.
     `unread`: why its plans could not be read; empty where they were, or need not be.
-    `unstored`: why its plans could not be kept, which is tried again at `store_again_ms`.
+    `unstored`: why its plans could not be kept, as was found at `unstored_ms`.
     """
 
     uid: str
@@ -39,7 +39,7 @@ class RebalanceEntry:
     other_format: str = ""
     unread: str = ""
     unstored: PoolkeeperError | None = None
-    store_again_ms: int = 0
+    unstored_ms: int = 0
 
     @classmethod
     def from_resource(cls, resource: CustomResource, planning: PlanningTask) -> "RebalanceEntry":

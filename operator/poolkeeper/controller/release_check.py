@@ -4,8 +4,9 @@ It runs in a pod of its own, as the operator's account, and reads only: what it 
 do, the operator may not or cannot do either.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from poolkeeper.cluster_connections import ClusterConnector
@@ -14,7 +15,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.kube.client import secrets
 from poolkeeper.kube.client.client import Api
 from poolkeeper.kube.client.references import collection
-from poolkeeper.kube.leadership import leader_election
+from poolkeeper.kube.leadership import lease_reader
 from poolkeeper.model.names import GROUP
 from poolkeeper.model.specs import KafkaClusterSpec
 from poolkeeper.resources.kinds.custom_resource import CustomResource, read_object
@@ -26,8 +27,6 @@ DEADLINE_S = 10.0
 CLUSTERS_MAX = 200
 _WHOLE = ("kafkaclusters", "resourcepools", "rebalances")
 _READ = ("get", "list", "watch", "patch")
-
-Now = Callable[[], datetime]
 
 
 @frozen
@@ -67,7 +66,8 @@ class ReleaseCheck:
     namespace: str
     lease: str
     watched: tuple[str, ...] = ()
-    now: Now = lambda: datetime.now(UTC)
+    clock: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
 
     def findings(self) -> Iterator[CheckResult]:
         """Yield what was found, health first; never raises for what is wrong outside."""
@@ -77,20 +77,23 @@ class ReleaseCheck:
 
     def _health(self) -> CheckResult:
         what = f"health: an operator leads (Lease {self.namespace}/{self.lease})"
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases/{self.lease}"
+        again = partial(lease_reader.read_lease, self.api, self.namespace, self.lease)
         try:
-            found = self.api.get(path)
+            lease = again()
+            if lease is None:
+                return CheckResult(what, "there is no Lease: see the logs of the operator's pods")
+            if not lease.holder:
+                return CheckResult(what, "nobody holds it: see the logs of the operator's pods")
+            held = lease_reader.is_held(
+                *(lease, again),
+                clock=self.clock,
+                sleep=self.sleep,
+                recent_s=2 * lease.duration_s,
+            )
         except PoolkeeperError as failed:
             return CheckResult(what, str(failed))
-        if found is None:
-            return CheckResult(what, "there is no Lease: see the logs of the operator's pods")
-        lease = leader_election.read(found)
-        if not lease.holder:
-            return CheckResult(what, "nobody holds it: see the logs of the operator's pods")
-        age_s = (self.now() - datetime.fromisoformat(lease.renewed)).total_seconds()
-        if age_s > 2 * lease.duration_s:
-            return CheckResult(what, f"{lease.holder} has not renewed it for {age_s:.0f} s")
-        return CheckResult(what)
+        renewed = f"{lease.holder} renews it no more, the last time was {lease.renewed}"
+        return CheckResult(what, "" if held else f"{renewed}: see the logs of the operator's pods")
 
     def _rights(self) -> CheckResult:
         what = "rights: the operator's account may do what it needs"

@@ -114,6 +114,14 @@ def test_plans_that_cannot_be_kept_are_not_written_every_second(ground):
     assert len(applied) == 2
 
 
+def test_a_clock_that_is_set_back_does_not_put_off_the_next_try_to_keep_plans(ground):
+    ground.server.forbids = True
+    assert ground.look() == "Waiting"
+    ground.server.forbids = False
+    ground.now_ms -= 3_600_000
+    assert ground.look() == "WaitingForApproval"
+
+
 def test_nothing_but_its_state_is_kept_of_a_rebalance_that_has_ended(ground):
     ground.executing()
     (entry,) = ground.operator._entries.values()

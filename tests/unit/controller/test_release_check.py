@@ -45,8 +45,9 @@ def lease(holder="a", age_s=1.0):
     return {LEASE: {"metadata": {}, "spec": spec}}
 
 
-def findings(api, **given):
-    return list(ReleaseCheck(api, "ops", "pk", now=lambda: NOW, **given).findings())
+def findings(api, clock=NOW.timestamp, **given):
+    given = {"sleep": lambda seconds: None, **given}
+    return list(ReleaseCheck(api, "ops", "pk", clock=clock, **given).findings())
 
 
 def test_a_release_that_works_without_clusters():
@@ -62,7 +63,12 @@ def test_a_release_that_works_without_clusters():
     [
         ({}, {}, "there is no Lease: see the logs of the operator's pods"),
         (lease(holder=""), {}, "nobody holds it: see the logs of the operator's pods"),
-        (lease(age_s=60), {}, "a has not renewed it for 60 s"),
+        (
+            lease(age_s=60),
+            {},
+            "a renews it no more, the last time was 2026-11-22T11:59:00.000000Z: see the logs of"
+            " the operator's pods",
+        ),
         ({}, {LEASE: Forbidden("RBAC")}, "RBAC"),
         ({}, {LEASE: Unavailable("away")}, "away"),
     ],
@@ -70,6 +76,18 @@ def test_a_release_that_works_without_clusters():
 def test_what_is_wrong_with_the_health(objects, errors, wrong):
     health, rights, _ = findings(FakeApi(objects, errors=errors))
     assert (health.wrong, rights.wrong) == (wrong, "")
+
+
+@pytest.mark.parametrize("off_s", [600, -600], ids=["ahead", "behind"])
+def test_a_leader_whose_clock_is_not_that_of_the_test_leads(off_s):
+    api = FakeApi(lease(age_s=off_s))
+    health, *_ = findings(api, sleep=lambda seconds: api.objects.update(lease(age_s=off_s - 2)))
+    assert health.wrong == ""
+
+
+def test_a_leader_that_is_gone_does_not_lead_by_a_clock_that_was_ahead():
+    health, *_ = findings(FakeApi(lease(age_s=-600)))
+    assert health.wrong.startswith("a renews it no more")
 
 
 def test_missing_rights_are_named():

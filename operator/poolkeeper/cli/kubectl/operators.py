@@ -1,36 +1,25 @@
 """Whether an operator leads: a status stays as it was when nobody writes it any more.
 
 Each KafkaCluster names the release that writes its status, by the namespace and the name of its
-Lease. The leader renews the Lease every few seconds. Clocks of different machines differ, so a time
-that is not of just now proves nothing by itself: the Lease is looked at again, and nobody leads
-where it stays as it was for the whole of its duration. A leader's Lease is read once.
+Lease. The leader renews the Lease every few seconds; `lease_reader` tells whether anybody does.
 """
 
 import re
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
-from poolkeeper.cli.kubectl.access import Body, status_of
+from poolkeeper.cli.kubectl.access import status_of
 from poolkeeper.errors import Unavailable
 from poolkeeper.frozen import frozen
-from poolkeeper.kube.leadership import leader_election
-from poolkeeper.kube.leadership.leader_election import DURATION_S_MAX, Lease
+from poolkeeper.kube.leadership import lease_reader
+from poolkeeper.kube.leadership.leader_election import Lease
+from poolkeeper.kube.leadership.lease_reader import LeaseReader
 
-RECENT_S = 30.0
-"""Renewed within so many seconds by this machine's clock, a Lease has a leader."""
-LOOK_S = 1.0
 RELEASES_MAX = 4
 """Of how many releases is looked: there should be one."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*/[a-z0-9][a-z0-9.-]*")
-
-
-class LeaseReader(Protocol):
-    """The method of `client.Api` that this module needs."""
-
-    def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
-        """Return an object."""
 
 
 @frozen
@@ -99,11 +88,9 @@ def operator_releases(
 def _operator_release(
     api: LeaseReader, release: str, clock: Callable[[], float], sleep: Callable[[float], None]
 ) -> OperatorRelease:
-    first = read_lease(api, release)
-    leads = first is not None and (
-        _is_recent(first, clock()) or _changes(api, release, first, sleep)
-    )
-    if first is None or not leads:
+    again = partial(read_release_lease, api, release)
+    first = again()
+    if first is None or not lease_reader.is_held(first, again, clock=clock, sleep=sleep):
         return without_leader(release, first)
     return OperatorRelease(release, True, first.holder, _whole_seconds(first.renewed))
 
@@ -115,31 +102,10 @@ def without_leader(release: str, lease: Lease | None) -> OperatorRelease:
     )
 
 
-def _changes(api: LeaseReader, release: str, first: Lease, sleep: Callable[[float], None]) -> bool:
-    """Return whether the Lease is renewed while its duration goes by."""
-    for _ in range(min(max(first.duration_s, 1), DURATION_S_MAX)):
-        sleep(LOOK_S)
-        now = read_lease(api, release)
-        if now != first:
-            return now is not None and bool(now.holder)
-    return False
-
-
-def read_lease(api: LeaseReader, release: str) -> Lease | None:
+def read_release_lease(api: LeaseReader, release: str) -> Lease | None:
     """Return the Lease of a release, None if there is none; raises Unavailable and Forbidden."""
     namespace, _, name = release.partition("/")
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
-    body = api.get(path)
-    return None if body is None else leader_election.read(body)
-
-
-def _is_recent(lease: Lease, now_s: float) -> bool:
-    """Return whether a holder renewed the Lease just now, by this machine's clock."""
-    try:
-        renewed = datetime.fromisoformat(lease.renewed).astimezone(UTC).timestamp()
-    except ValueError:
-        return False
-    return bool(lease.holder) and abs(now_s - renewed) <= RECENT_S
+    return lease_reader.read_lease(api, namespace, name)
 
 
 def _whole_seconds(moment: str) -> str:

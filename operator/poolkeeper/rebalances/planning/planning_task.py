@@ -73,7 +73,9 @@ class PlanningTask:
             self.end()
             rebalance_state = RebalanceState(requested_ms=now_ms, scope=scope.digest)
         arriving = not {each.cluster for each in scope.cluster_requests}.isdisjoint(settling)
-        early = self._request is None and now_ms - rebalance_state.requested_ms < SETTLING_MS_MAX
+        # The request may be of a leader whose clock is ahead of this one's.
+        waited_ms = now_ms - rebalance_state.requested_ms
+        early = self._request is None and 0 <= waited_ms < SETTLING_MS_MAX
         if arriving and early:
             message = "what is declared changed a moment ago: planning waits for the settle time"
             return PlanningResult(

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from poolkeeper.cli.kubectl.operators import (
-    LeaseReader,
     OperatorRelease,
-    read_lease,
+    read_release_lease,
     release_names,
     without_leader,
 )
 from poolkeeper.errors import Unavailable
 from poolkeeper.frozen import frozen
 from poolkeeper.kube.leadership.leader_election import DURATION_S, DURATION_S_MAX, Lease
+from poolkeeper.kube.leadership.lease_reader import LeaseReader
 
 
 @frozen
@@ -48,7 +48,7 @@ class OperatorLeases:
         seen = {}
         for release in release_names(clusters):
             try:
-                lease = read_lease(self.api, release)
+                lease = read_release_lease(self.api, release)
             except Unavailable:  # also Forbidden: nothing is known, and the pages do without it
                 continue
             before = self._seen.get(release)

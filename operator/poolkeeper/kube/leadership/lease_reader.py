@@ -1,0 +1,68 @@
+"""Whether anybody holds a Lease, for those who only read it.
+
+Clocks of different machines differ, so a time that is not of just now proves nothing by itself: the
+Lease is looked at again, and nobody holds it where it stays as it was for the whole of its
+duration. A holder's Lease is read once.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from poolkeeper.kube.leadership import leader_election
+from poolkeeper.kube.leadership.leader_election import DURATION_S_MAX, Lease
+
+RECENT_S = 30.0
+LOOK_S = 1.0
+
+Body = dict[str, Any]
+
+
+class LeaseReader(Protocol):
+    """The method of `client.Api` that this module needs."""
+
+    def get(self, path: str, *, deadline_s: float | None = None) -> Body | None:
+        """Return an object."""
+
+
+def read_lease(api: LeaseReader, namespace: str, name: str) -> Lease | None:
+    """Return a Lease, None if there is none; raises Unavailable and Forbidden."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
+    body = api.get(path)
+    return None if body is None else leader_election.read(body)
+
+
+def is_held(
+    lease: Lease,
+    read_again: Callable[[], Lease | None],
+    *,
+    clock: Callable[[], float],
+    sleep: Callable[[float], None],
+    recent_s: float = RECENT_S,
+) -> bool:
+    """Return whether the Lease, as just read, has a holder; `clock` is of this machine.
+
+    Renewed within `recent_s` by that clock, it has one.
+    """
+    return _is_recent(lease, clock(), recent_s) or _changes(lease, read_again, sleep)
+
+
+def _changes(
+    first: Lease, read_again: Callable[[], Lease | None], sleep: Callable[[float], None]
+) -> bool:
+    """Return whether the Lease is renewed while its duration goes by."""
+    for _ in range(min(max(first.duration_s, 1), DURATION_S_MAX)):
+        sleep(LOOK_S)
+        now = read_again()
+        if now != first:
+            return now is not None and bool(now.holder)
+    return False
+
+
+def _is_recent(lease: Lease, now_s: float, recent_s: float) -> bool:
+    """Return whether a holder renewed the Lease just now, by this machine's clock."""
+    try:
+        renewed = datetime.fromisoformat(lease.renewed).astimezone(UTC).timestamp()
+    except ValueError:
+        return False
+    return bool(lease.holder) and abs(now_s - renewed) <= recent_s

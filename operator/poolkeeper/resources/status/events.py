@@ -34,7 +34,7 @@ def status_events(
     """
     found = [
         *_condition(key.kind, before, after),
-        *(_cluster(before or {}, after) if key.kind == "KafkaCluster" else ()),
+        *(_cluster(key.name, before or {}, after) if key.kind == "KafkaCluster" else ()),
         *(_pool(before or {}, after) if key.kind == "ResourcePool" else ()),
         *(_topic(before or {}, after) if key.kind == "Topic" else ()),
     ]
@@ -92,7 +92,9 @@ def _ready(kind: str, was: Mapping[str, Any], note: str, *, stalled: bool) -> It
         yield StatusEvent("Normal", _PAST.get(was["reason"], "InPlace"), note)
 
 
-def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[StatusEvent]:
+def _cluster(
+    name: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[StatusEvent]:
     was, now = before.get("plan") or {}, after.get("plan") or {}
     ready, earlier = condition_of(after, "Ready"), condition_of(before, "Ready")
     if now.get("approval") == PlanApproval.WAITING and was.get("hash") != now.get("hash"):
@@ -105,8 +107,8 @@ def _cluster(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[St
             # More Topics may follow: a hash or a number would be of the first of them.
             namespace = each["namespace"]
             asked = f"namespace {namespace} asks to take over topics that exist"
-            note = f"{asked}: to let it, `kubectl poolkeeper approve adoption/{namespace}`"
-            yield StatusEvent("Normal", "AdoptionRequired", note)
+            approve = f"`kubectl poolkeeper approve adoption/{namespace} -c {name}`"
+            yield StatusEvent("Normal", "AdoptionRequired", f"{asked}: to let it, {approve}")
     left = after.get(LEFT_RUN)
     if left is not None and left != before.get(LEFT_RUN):
         yield StatusEvent("Warning", "RunLeftBehind", left_run_text(left))

@@ -112,7 +112,7 @@ def test_of_many_topics_none_says_what_changes_with_each_of_them() -> None:
         "AdoptionRequired",
         "Kafka topic orders exists, and nobody declared it: in KafkaCluster main a person may let"
         " this Topic have it, and whatever else its namespace asks for (`kubectl poolkeeper"
-        " approve adoption/shop`); until then nothing is done to it",
+        " approve adoption/shop -c main`); until then nothing is done to it",
     )
     assert said(13) == said(12)
 

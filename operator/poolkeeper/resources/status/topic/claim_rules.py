@@ -98,7 +98,8 @@ def _asking_text(at: TopicSituation, request: AdoptionRequest) -> str:
     """
     others = len(request.topics) - 1
     if others >= _NAMED_BY_HASH_MAX:
-        approve = f"kubectl poolkeeper approve adoption/{request.namespace}"
+        cluster = at.inputs.assembly.name
+        approve = f"kubectl poolkeeper approve adoption/{request.namespace} -c {cluster}"
         rest = "and whatever else its namespace asks for"
         return f"in {at.cluster} a person may let this Topic have it, {rest} (`{approve}`)"
     beside = f" and {count(others, 'other topic')} of this namespace" if others else ""

@@ -11,6 +11,7 @@ are open at one time, and a viewer beyond that loads its page again now and then
 
 import socket
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Self
 
 from poolkeeper.bounded_http import BoundedHandler, BoundedServer, Page, listener_on
@@ -46,6 +47,7 @@ ALWAYS = {
 
 _OTHER_HOST = Page(403, b"this server answers as 127.0.0.1 or localhost only\n")
 _NO_TOKEN = Page(403, b"open the address that `poolkeeper ui` printed: it has the token\n")
+_NO_TOKEN_OF_OTHERS = Page(403, b"open this address with ?token= and the token behind it\n")
 _NO_STREAM = Page(503, b"too many pages are open; this one is loaded again now and then\n")
 _NOTHING = Page(404, b"there is no such page\n")
 
@@ -66,7 +68,7 @@ class _SiteHandler(BoundedHandler):
             to = path if known else self.server.site.home
             self._send(_onward(to), {"Set-Cookie": self.server.access.set_cookie})
         elif not any(map(self.server.access.is_in_cookies, self.headers.get_all("Cookie", []))):
-            self._send(_NO_TOKEN)
+            self._refuse()
         else:
             self._route(path, query)
 
@@ -107,7 +109,7 @@ class _SiteHandler(BoundedHandler):
     def _stream(self, view: View, mark: str) -> None:
         """Send events until the viewer goes, the server ends, or it shows another page here."""
         if self.headers.get("Sec-Fetch-Site", "") in access.FOREIGN_SITES:
-            self._send(_NO_TOKEN)  # another page shall not use up the streams
+            self._refuse()  # another page shall not use up the streams
             return
         if self.command == "HEAD":
             self._send(Page(200, b"", events.CONTENT_TYPE))
@@ -119,6 +121,9 @@ class _SiteHandler(BoundedHandler):
         self.begin(200, {"Content-Type": events.CONTENT_TYPE, **ALWAYS, **_policy(CLOSED_POLICY)})
         for piece in events.stream(view, mark, lambda: not self.server.shows(view)):
             self.wfile.write(piece)
+
+    def _refuse(self) -> None:
+        self._send(_NO_TOKEN_OF_OTHERS if self.server.access.by_any_name else _NO_TOKEN)
 
     def _send(self, page: Page, headers: Mapping[str, str] | None = None) -> None:
         self.respond(page, {**ALWAYS, **_policy(CLOSED_POLICY), **(headers or {})})
@@ -162,6 +167,11 @@ class LiveServer(BoundedServer):
         """Show other pages from now on, and end the looks of those before."""
         before, self.site = self.site, site
         before.close(END_S)
+
+    def admit(self, token: str, site: LivePages) -> None:
+        """Serve whoever has this token, and nobody else, from now on; `site` as `show` has it."""
+        self.access = replace(self.access, token=token)
+        self.show(site)
 
     @property
     def url(self) -> str:

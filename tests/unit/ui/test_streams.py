@@ -122,3 +122,23 @@ def test_streams_of_pages_that_are_no_longer_shown_end(
     lines = iter(viewer.response.readline, b"")
     assert len(list(itertools.islice(lines, 1000))) < 100
     assert view("/clusters/main/run/events").until("page", "first")
+
+
+def test_another_token_ends_what_the_one_before_has_open(
+    server: LiveServer, world: World, view
+) -> None:
+    before = cookie(server)
+    viewer = view("/clusters/main/run/events")
+    viewer.until("page", "first")
+    server.admit("another-token", LivePages((cluster(world, "main"),)))
+    lines = iter(viewer.response.readline, b"")
+    assert len(list(itertools.islice(lines, 1000))) < 100
+    assert ask(server, "/clusters/main/run", headers={"Cookie": before}).status == 403
+    assert ask(server, "/clusters/main/run").status == 200
+
+
+def test_who_has_no_token_of_a_server_for_others_is_told_where_it_goes(world: World) -> None:
+    site = LivePages((cluster(world, "main"),))
+    with LiveServer.open_to_others("127.0.0.1:0", site, "token") as server:
+        refused = ask(server, "/clusters/main/run", headers={})
+    assert (refused.status, "?token=" in refused.text) == (403, True)

@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,7 @@ def _serve_others(given: dict[str, Any], fleet: FleetFiles | None, output: str) 
     """Serve what is declared on a Kubernetes; clusters that come or go change the pages."""
     from poolkeeper.cli.commands.ui.kubernetes_clusters import DeclaredOnKubernetes
 
-    listen, token = given["listen"] or LISTEN, _token(given["token_file"])
+    listen, token = given["listen"] or LISTEN, TokenFile.read(given["token_file"])
     bounded_http.parse_listen(listen)
     with _resources(given) as resources:
         shown = resources.names()
@@ -140,7 +141,7 @@ def _serve_others(given: dict[str, Any], fleet: FleetFiles | None, output: str) 
                 tuple(live_pages.cluster_pages(each, each.name) for each in declared), fleet
             )
 
-        with LiveServer.open_to_others(listen, site(), token) as server:
+        with LiveServer.open_to_others(listen, site(), token.token) as server:
             host, number = server.address[:2]
             if output == printing.JSON:
                 printing.emit_json({"host": host, "port": number})
@@ -150,6 +151,8 @@ def _serve_others(given: dict[str, Any], fleet: FleetFiles | None, output: str) 
 
             def renew() -> None:
                 nonlocal shown
+                if token.is_another():
+                    server.admit(token.token, site())
                 try:
                     names = resources.names()
                 except PoolkeeperError:
@@ -178,10 +181,35 @@ def _resources(given: dict[str, Any]) -> Iterator["KubernetesResources"]:
         api.close()
 
 
-def _token(file: Path | None) -> str:
-    """Read the token; raises Refused for one that could be guessed."""
-    if file is None:
-        raise click.UsageError("--kubernetes needs --token-file: others reach the server")
+@dataclass(slots=True)
+class TokenFile:
+    """The token that a file holds; who changes a Secret expects that the one before is refused."""
+
+    file: Path
+    token: str
+    _wrong: str = ""
+
+    @classmethod
+    def read(cls, file: Path | None) -> "TokenFile":
+        """Read the token; raises Refused for one that could be guessed."""
+        if file is None:
+            raise click.UsageError("--kubernetes needs --token-file: others reach the server")
+        return cls(file, _token(file))
+
+    def is_another(self) -> bool:
+        """Read it again, and return whether it has changed; one that is wrong is told of once."""
+        before, wrong = self.token, ""
+        try:
+            self.token = _token(self.file)
+        except PoolkeeperError as error:
+            wrong = str(error)
+            if wrong != self._wrong:
+                printing.warn([f"{wrong}; the token before it counts on"])
+        self._wrong = wrong
+        return self.token != before
+
+
+def _token(file: Path) -> str:
     token = bounded_files.read_text(file, TOKEN_FILE_BYTES_MAX).strip()
     if not _TOKEN.fullmatch(token):
         expected = f"{TOKEN_MIN} to {TOKEN_MAX} letters, digits, - . _ or ~"

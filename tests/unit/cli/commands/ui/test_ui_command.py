@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from poolkeeper.cli.commands.ui.ui import TokenFile
 from poolkeeper.cli.main import main
 from unit.cli.small_cluster import CLUSTER
 
@@ -61,6 +62,24 @@ def test_a_token_that_could_be_guessed_or_sent_wrong_is_refused(
     found = capsys.readouterr().err
     assert said in found
     assert str(file) in found
+
+
+def test_a_token_that_is_changed_counts_and_a_wrong_one_does_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(GOOD)
+    token = TokenFile.read(file)
+    assert (token.is_another(), token.token) == (False, GOOD)
+    file.write_text(GOOD.upper())
+    assert (token.is_another(), token.token) == (True, GOOD.upper())
+    for _ in range(2):
+        file.write_text("short")
+        assert (token.is_another(), token.token) == (False, GOOD.upper())
+    file.unlink()
+    assert (token.is_another(), token.token) == (False, GOOD.upper())
+    told = capsys.readouterr().err.splitlines()
+    assert [line.endswith("the token before it counts on") for line in told] == [True, True]
 
 
 @pytest.mark.slow

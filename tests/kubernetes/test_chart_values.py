@@ -1,5 +1,7 @@
 """Values that the chart takes, and those that it refuses with their place."""
 
+import json
+
 import pytest
 import yaml
 
@@ -11,8 +13,12 @@ from chart.rendering import (
     helm,
     of_kind,
     render,
+    rendered,
 )
 from chart.values import GONE, TAKEN
+
+UI = {"enabled": True, "tokenSecret": "pages"}
+SPREAD = {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 
 
 @pytest.mark.parametrize("values", ["", "everything"], ids=["defaults", "everything"])
@@ -212,12 +218,56 @@ def test_what_is_the_charts_own_is_refused_with_all_that_is(values, place, told)
             "extraVolumeMounts[1].mountPath: something is mounted at /a already",
             id="a-folder-twice",
         ),
+        pytest.param(
+            {"ui": UI, "extraVolumes": [{"name": "token", "emptyDir": {}}]},
+            "extraVolumes[0].name: there is a volume token already",
+            id="the-volume-of-the-pages",
+        ),
+        pytest.param(
+            {"ui": UI, "extraVolumeMounts": [{"name": "tmp", "mountPath": "/etc/poolkeeper/ui"}]},
+            "extraVolumeMounts[0].mountPath: something is mounted at /etc/poolkeeper/ui already",
+            id="the-folder-of-the-pages",
+        ),
+        pytest.param(
+            {"extraEnv": [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]},
+            "extraEnv[1].name: there is a variable A already",
+            id="a-variable-twice",
+        ),
+        pytest.param(
+            {"topologySpreadConstraints": [{**SPREAD, "maxSkew": 1}, {**SPREAD, "maxSkew": 2}]},
+            "topologySpreadConstraints[1]: there is one of zone, DoNotSchedule already",
+            id="a-spread-twice",
+        ),
     ],
 )
 def test_values_that_do_not_go_together_are_refused(values, told):
     with pytest.raises(RefusedValuesError) as refused:
         render(values)
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "PodMonitor", "PrometheusRule", "ConfigMap"])
+def test_an_objects_own_label_goes_over_that_of_all(kind):
+    """Once: `kubectl apply`, Argo CD and Flux refuse a key that is there twice."""
+    own = {"enabled": True, "labels": {"team": "own"}}
+    kinds = {"podMonitor": own, "prometheusRule": own, "dashboard": own}
+    values = {"commonLabels": {"team": "all"}, "podLabels": {"team": "own"}, **kinds}
+    objects = list(yaml.load_all(rendered(json.dumps(values)), OnlyOnce))
+    labels = [
+        (one["spec"]["template"] if kind == "Deployment" else one)["metadata"]["labels"]
+        for one in objects
+        if one and one["kind"] == kind
+    ]
+    assert [each["team"] for each in labels] == ["own"]
+
+
+class OnlyOnce(yaml.SafeLoader):
+    """Refuses a mapping in which a key is there twice, as the YAML of Kubernetes does."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        assert len(keys) == len(set(keys)), keys
+        return super().construct_mapping(node, deep)
 
 
 def test_requests_as_large_as_limits_are_taken():

@@ -1,6 +1,8 @@
 {{/* What the schema cannot say: values that fit each for itself, and not together. Renders nothing. */}}
 {{- define "poolkeeper.checks" -}}
 {{- include "poolkeeper.checkVolumes" . }}
+{{- include "poolkeeper.checkEnv" . }}
+{{- include "poolkeeper.checkSpread" . }}
 {{- include "poolkeeper.checkResources" (dict "name" "resources" "resources" .Values.resources) }}
 {{- include "poolkeeper.checkResources" (dict "name" "ui.resources" "resources" .Values.ui.resources) }}
 {{- end }}
@@ -8,13 +10,13 @@
 {{- define "poolkeeper.checkVolumes" -}}
 {{- $volumes := list }}
 {{- range $n, $volume := .Values.extraVolumes }}
-{{- if has $volume.name $volumes }}
+{{- if or (has $volume.name $volumes) (and $.Values.ui.enabled (eq $volume.name "token")) }}
 {{- fail (printf "extraVolumes[%d].name: there is a volume %s already; give each a name of its own" $n $volume.name) }}
 {{- end }}
 {{- $volumes = append $volumes $volume.name }}
 {{- end }}
 {{- $volumes = prepend $volumes "tmp" }}
-{{- $places := list }}
+{{- $places := ternary (list "/etc/poolkeeper/ui") list .Values.ui.enabled }}
 {{- range $n, $mount := .Values.extraVolumeMounts }}
 {{- if not (has $mount.name $volumes) }}
 {{- fail (printf "extraVolumeMounts[%d].name: there is no volume %s (expected one of %s); add it to extraVolumes" $n $mount.name (join ", " $volumes)) }}
@@ -23,6 +25,27 @@
 {{- fail (printf "extraVolumeMounts[%d].mountPath: something is mounted at %s already; mount it elsewhere" $n $mount.mountPath) }}
 {{- end }}
 {{- $places = append $places $mount.mountPath }}
+{{- end }}
+{{- end }}
+
+{{- define "poolkeeper.checkEnv" -}}
+{{- $names := list }}
+{{- range $n, $variable := .Values.extraEnv }}
+{{- if has $variable.name $names }}
+{{- fail (printf "extraEnv[%d].name: there is a variable %s already; give each a name of its own" $n $variable.name) }}
+{{- end }}
+{{- $names = append $names $variable.name }}
+{{- end }}
+{{- end }}
+
+{{- define "poolkeeper.checkSpread" -}}
+{{- $known := list }}
+{{- range $n, $each := .Values.topologySpreadConstraints }}
+{{- $key := printf "%s, %s" $each.topologyKey $each.whenUnsatisfiable }}
+{{- if has $key $known }}
+{{- fail (printf "topologySpreadConstraints[%d]: there is one of %s already; leave one out" $n $key) }}
+{{- end }}
+{{- $known = append $known $key }}
 {{- end }}
 {{- end }}
 

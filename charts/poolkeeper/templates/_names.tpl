@@ -31,6 +31,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
 {{- end }}
 {{- end }}
 
+{{/* Those of every object with an object's own over them: a key that is there twice is no YAML. */}}
+{{- define "poolkeeper.labelsWith" -}}
+{{- toYaml (mergeOverwrite (include "poolkeeper.labels" .root | fromYaml) (default dict .own)) }}
+{{- end }}
+
 {{/* What selects the pod of `helm test`. */}}
 {{- define "poolkeeper.testSelectorLabels" -}}
 app.kubernetes.io/name: {{ printf "%s-test" (include "poolkeeper.name" .) | trunc 63 | trimSuffix "-" | quote }}

@@ -7,9 +7,8 @@ leader that dies in between leaves a suspended Job without the note, which the n
 and resumes. One with the note was suspended by others.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -119,15 +118,20 @@ def read(api: JobApi, namespace: str, name: str) -> JobView | None:
     return _view_of(body)
 
 
-def pending_reason(api: JobApi, namespace: str, name: str) -> str:
+def pending_reason(
+    api: JobApi, namespace: str, name: str, seen_s: Callable[[object], float]
+) -> str:
     """What a Job or its pods wait for, executors included, in a sentence; may be empty.
 
     A Job that is suspended is taken for one that others suspended: ours is resumed before.
+    `seen_s` tells for how long the caller has seen a state of it, by the caller's own clock.
     """
     if pods := _pods(api, namespace, f"{JOB}={name}"):
         return pod_failures.pending_reason(pods)
     body = api.get(_path(namespace, name))
-    return "" if body is None else pod_failures.absence_reason(body, datetime.now(UTC))
+    if body is None:
+        return ""
+    return pod_failures.absence_reason(body, seen_s(pod_failures.absence_state(body)))
 
 
 def resume(api: JobApi, namespace: str, job: JobView) -> None:

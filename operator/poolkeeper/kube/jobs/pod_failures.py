@@ -14,7 +14,6 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 Body = Mapping[str, Any]
@@ -51,27 +50,34 @@ def pending_reason(pods: Iterable[Body]) -> str:
     )
 
 
-def absence_reason(job: Body, now: datetime) -> str:
-    """Why a Job without pods goes no further; empty while that may be in the making."""
+def absence_state(job: Body) -> tuple[str, bool, bool]:
+    """What makes a Job without pods another one: its uid, whether it is deleted, and started."""
     metadata, status = job["metadata"], job.get("status") or {}
+    is_deleted, has_started = "deletionTimestamp" in metadata, "startTime" in status
+    return str(metadata.get("uid")), is_deleted, has_started
+
+
+def absence_reason(job: Body, seen_s: float) -> str:
+    """Why a Job without pods goes no further; empty while that may be in the making.
+
+    `seen_s`: for how long its `absence_state` has been seen. Times in the Job are of other clocks.
+    """
+    metadata = job["metadata"]
     named = f"{metadata['name']} -n {metadata.get('namespace', '')}"
-    if deleted := metadata.get("deletionTimestamp"):
+    _, is_deleted, has_started = absence_state(job)
+    if is_deleted:
         kept = ", ".join(metadata.get("finalizers") or ()) or "none is named"
         said = f"an earlier Job is being deleted, and finalizers keep it ({kept})"
-        return f"{said}: `kubectl describe job {named}`" if _is_old(deleted, now) else ""
+        return f"{said}: `kubectl describe job {named}`" if seen_s > AT_WORK_S else ""
     if job.get("spec", {}).get("suspend"):
         resumed = """--type=merge -p '{"spec":{"suspend":false}}'"""
         said = "its Job was suspended by a queue, a webhook or a person, and waits for them"
         return f"{said}; to resume it: `kubectl patch job {named} {resumed}`"
     ended = {c["type"] for c in _conditions(job) if c["status"] == "True"} & {"Complete", "Failed"}
-    if not ended and _is_old(status.get("startTime"), now):
+    if not ended and has_started and seen_s > AT_WORK_S:
         said = "its pod is not created, as a quota, a limit or a policy refuses it"
         return f"{said}: `kubectl describe job {named}`"
     return ""
-
-
-def _is_old(time: str | None, now: datetime) -> bool:
-    return bool(time) and (now - datetime.fromisoformat(str(time))).total_seconds() > AT_WORK_S
 
 
 def pod_failure(pod: Body) -> str:

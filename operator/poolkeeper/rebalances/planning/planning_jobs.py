@@ -18,6 +18,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import field
+from functools import partial
 from typing import Any, Protocol
 
 from poolkeeper.errors import Refused, Stale, Unavailable
@@ -70,9 +71,12 @@ class JobEngine:
     settings: PlannerPodSettings
     owner_of: OwnerOf
     texts: TextStore
+    clock: Callable[[], float] = time.monotonic
     _requests: dict[str, _JobRequest] = field(default_factory=dict)
     _begun: dict[str, str] = field(default_factory=dict)
     """By Rebalance, the uid of the Job that this process has begun, or found begun."""
+    _absent: dict[str, tuple[object, float]] = field(default_factory=dict)
+    """By Rebalance, the state of its Job that has no pods, and since when it is seen."""
 
     def request_plans(self, name: str, request: RebalanceRequest) -> RebalanceResponse | None:
         """Return the response, or `None` while planning is under way.
@@ -99,7 +103,14 @@ class JobEngine:
 
     def pending_reason(self, name: str, request: RebalanceRequest) -> str:
         """What the Job waits for, in a sentence; empty if it runs or does not exist."""
-        return jobs.pending_reason(self.api, self.namespace, self._request_of(name, request).job)
+        job = self._request_of(name, request).job
+        return jobs.pending_reason(self.api, self.namespace, job, partial(self._seen_s, name))
+
+    def _seen_s(self, name: str, state: object) -> float:
+        now_s = self.clock()
+        if self._absent.get(name, (None,))[0] != state:
+            self._absent[name] = (state, now_s)
+        return now_s - self._absent[name][1]
 
     def forget(self, name: str) -> None:
         """Delete all Jobs of that Rebalance, and with them their pods, requests and responses.
@@ -117,6 +128,7 @@ class JobEngine:
         """Drop the request: the next leader continues with its Job."""
         self._requests.pop(name, None)
         self._begun.pop(name, None)
+        self._absent.pop(name, None)
 
     def _delete_jobs(self, name: str, keep: str) -> None:
         for job in jobs.names(self.api, self.namespace, f"{REBALANCE}={label(name)}"):

@@ -1,5 +1,3 @@
-from datetime import UTC, datetime
-
 import pytest
 
 from poolkeeper.kube.jobs import pod_failures
@@ -144,41 +142,42 @@ def test_what_is_waited_for(pods, said):
     assert pod_failures.pending_reason(pods) == said
 
 
-NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-LONG_AGO, JUST_NOW = "2026-01-31T11:59:30Z", "2026-01-31T11:59:55Z"
+THEN = "2026-01-31T12:00:00Z"
 HOW = "`kubectl describe job daily-plan -n ours`"
 REFUSED = f"its pod is not created, as a quota, a limit or a policy refuses it: {HOW}"
 
 
 @pytest.mark.parametrize(
-    ("metadata", "status", "said"),
+    ("metadata", "status", "seen_s", "said"),
     [
-        pytest.param({}, {}, "", id="not-started"),
-        pytest.param({}, {"startTime": JUST_NOW}, "", id="started-just-now"),
-        pytest.param({}, {"startTime": LONG_AGO, "ready": 0}, REFUSED, id="no-pod"),
-        pytest.param({"deletionTimestamp": JUST_NOW}, {}, "", id="deleted-just-now"),
+        pytest.param({}, {}, 30, "", id="not-started"),
+        pytest.param({}, {"startTime": THEN}, 5, "", id="started-just-now"),
+        pytest.param({}, {"startTime": THEN, "ready": 0}, 30, REFUSED, id="no-pod"),
+        pytest.param({"deletionTimestamp": THEN}, {}, 5, "", id="deleted-just-now"),
         pytest.param(
-            {"deletionTimestamp": LONG_AGO, "finalizers": ["a.b/c"]},
-            {"startTime": LONG_AGO},
+            {"deletionTimestamp": THEN, "finalizers": ["a.b/c"]},
+            {"startTime": THEN},
+            30,
             f"an earlier Job is being deleted, and finalizers keep it (a.b/c): {HOW}",
             id="kept-by-a-finalizer",
         ),
         pytest.param(
             {},
-            {"startTime": LONG_AGO, "conditions": [{"type": "Complete", "status": "True"}]},
+            {"startTime": THEN, "conditions": [{"type": "Complete", "status": "True"}]},
+            30,
             "",
             id="has-ended",
         ),
     ],
 )
-def test_a_job_without_pods_says_why(metadata, status, said):
+def test_a_job_without_pods_says_why(metadata, status, seen_s, said):
     job = {"metadata": {"name": "daily-plan", "namespace": "ours", **metadata}, "status": status}
-    assert pod_failures.absence_reason(job, NOW) == said
+    assert pod_failures.absence_reason(job, seen_s) == said
 
 
 def test_a_job_that_is_suspended_says_how_it_is_resumed():
     job = {"metadata": {"name": "daily-plan", "namespace": "ours"}, "spec": {"suspend": True}}
-    assert pod_failures.absence_reason(job, NOW) == (
+    assert pod_failures.absence_reason(job, 0.0) == (
         "its Job was suspended by a queue, a webhook or a person, and waits for them; to resume it:"
         """ `kubectl patch job daily-plan -n ours --type=merge -p '{"spec":{"suspend":false}}'`"""
     )

@@ -3,6 +3,8 @@
 What a real server makes of the same manifests is in tests/kubernetes/test_planning_jobs.py.
 """
 
+import itertools
+import time
 from dataclasses import replace
 
 import pytest
@@ -11,6 +13,7 @@ from builders import cluster_spec
 from poolkeeper.errors import Refused, Stale, Unavailable
 from poolkeeper.kube.jobs import configmap_blob, jobs
 from poolkeeper.kube.jobs.planner_pods import PlannerPodSettings
+from poolkeeper.kube.jobs.pod_failures import AT_WORK_S
 from poolkeeper.kube.leadership.leader_fence import LeaderFence
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.specs import BrokersSpec, KafkaClusterSpec, Tls, ZooKeeperSpec
@@ -109,9 +112,10 @@ def engine(server):
     return engine_of(server)
 
 
-def engine_of(server):
+def engine_of(server, clock=time.monotonic):
     texts = TextStore(server, "ours")
-    return JobEngine(server, "ours", PlannerPodSettings("planner:1"), lambda name: OWNER, texts)
+    settings = PlannerPodSettings("planner:1")
+    return JobEngine(server, "ours", settings, lambda name: OWNER, texts, clock)
 
 
 def suspend(server, *, suspended):
@@ -233,17 +237,32 @@ def test_who_leads_no_more_leaves_jobs_to_the_next_leader(server):
     assert fenced.request_plans("daily", QUESTION) is None
 
 
-def test_a_job_that_is_going_is_waited_for(server, engine):
+LONG_AGO, FAR_AHEAD = "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
+"""By the API server's clock, where this machine's is another one."""
+
+
+@pytest.fixture
+def clock():
+    return itertools.count(0, AT_WORK_S + 1).__next__
+
+
+@pytest.mark.parametrize("time_", [LONG_AGO, FAR_AHEAD])
+def test_a_job_that_is_going_is_waited_for(server, clock, time_):
+    engine = engine_of(server, clock)
     engine.request_plans("daily", QUESTION)
-    server.found[f"{JOBS}/{JOB}"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    server.found[f"{JOBS}/{JOB}"]["metadata"]["deletionTimestamp"] = time_
     assert engine.request_plans("daily", QUESTION) is None
+    assert engine.pending_reason("daily", QUESTION) == ""
     assert "finalizers keep it" in engine.pending_reason("daily", QUESTION)
 
 
-def test_a_job_whose_pod_is_not_created_says_so(server, engine):
+@pytest.mark.parametrize("time_", [LONG_AGO, FAR_AHEAD])
+def test_a_job_whose_pod_is_not_created_says_so(server, clock, time_):
+    engine = engine_of(server, clock)
     engine.request_plans("daily", QUESTION)
     assert engine.pending_reason("daily", QUESTION) == ""
-    server.found[f"{JOBS}/{JOB}"]["status"] = {"startTime": "2026-01-01T00:00:00Z"}
+    server.found[f"{JOBS}/{JOB}"]["status"] = {"startTime": time_}
+    assert engine.pending_reason("daily", QUESTION) == ""
     assert "its pod is not created" in engine.pending_reason("daily", QUESTION)
     server.pods = [{"metadata": {"name": "p"}, "status": {"phase": "Running"}}]
     assert engine.pending_reason("daily", QUESTION) == ""

@@ -134,6 +134,15 @@ def test_names_follow_the_overrides():
     assert {name.split("-")[0] for _, _, name in named} == {"keeper"}
 
 
+def test_labels_of_every_object_are_on_every_object():
+    ui = {"enabled": True, "tokenSecret": "pages"}
+    values = {**EVERYTHING, "ui": ui, "planner": {"image": "a"}, "commonLabels": {"team": "kafka"}}
+    objects = render(values)
+    assert {one["kind"] for one in objects} >= {"ValidatingAdmissionPolicy", "Pod"}
+    without = [one for one in objects if one["metadata"].get("labels", {}).get("team") != "kafka"]
+    assert names(without) == set()
+
+
 def test_policies_are_the_project_s_own():
     ours = names(
         one

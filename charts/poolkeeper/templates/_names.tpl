@@ -47,6 +47,9 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{ include "poolkeeper.testSelectorLabels" . }}
 app.kubernetes.io/part-of: poolkeeper
 app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* Of the pod of live pages: not the operator's, whose Deployment does not count it. */}}

@@ -82,9 +82,7 @@ class ReleaseCheck:
             lease = again()
             if lease is None:
                 return CheckResult(what, "there is no Lease: see the logs of the operator's pods")
-            if not lease.holder:
-                return CheckResult(what, "nobody holds it: see the logs of the operator's pods")
-            held = lease_reader.is_held(
+            held = lease_reader.held_lease(
                 *(lease, again),
                 clock=self.clock,
                 sleep=self.sleep,
@@ -92,8 +90,11 @@ class ReleaseCheck:
             )
         except PoolkeeperError as failed:
             return CheckResult(what, str(failed))
-        renewed = f"{lease.holder} renews it no more, the last time was {lease.renewed}"
-        return CheckResult(what, "" if held else f"{renewed}: see the logs of the operator's pods")
+        if held is not None:
+            return CheckResult(what)
+        wrong = f"{lease.holder} renews it no more, the last time was {lease.renewed}"
+        wrong = wrong if lease.holder else "nobody holds it"
+        return CheckResult(what, f"{wrong}: see the logs of the operator's pods")
 
     def _rights(self) -> CheckResult:
         what = "rights: the operator's account may do what it needs"

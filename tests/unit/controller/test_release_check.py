@@ -85,6 +85,13 @@ def test_a_leader_whose_clock_is_not_that_of_the_test_leads(off_s):
     assert health.wrong == ""
 
 
+def test_a_lease_that_is_being_handed_over_is_looked_at_again():
+    """As in `helm upgrade --wait && helm test`: the leader before ends last."""
+    api = FakeApi(lease(holder=""))
+    health, *_ = findings(api, sleep=lambda seconds: api.objects.update(lease(holder="b")))
+    assert health.wrong == ""
+
+
 def test_a_leader_that_is_gone_does_not_lead_by_a_clock_that_was_ahead():
     health, *_ = findings(FakeApi(lease(age_s=-600)))
     assert health.wrong.startswith("a renews it no more")

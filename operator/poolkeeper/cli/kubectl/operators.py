@@ -90,9 +90,12 @@ def _operator_release(
 ) -> OperatorRelease:
     again = partial(read_release_lease, api, release)
     first = again()
-    if first is None or not lease_reader.is_held(first, again, clock=clock, sleep=sleep):
+    if first is None:
         return without_leader(release, first)
-    return OperatorRelease(release, True, first.holder, _whole_seconds(first.renewed))
+    held = lease_reader.held_lease(first, again, clock=clock, sleep=sleep)
+    if held is None:
+        return without_leader(release, first)
+    return OperatorRelease(release, True, held.holder, _whole_seconds(held.renewed))
 
 
 def without_leader(release: str, lease: Lease | None) -> OperatorRelease:

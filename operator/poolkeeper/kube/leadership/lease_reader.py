@@ -2,7 +2,8 @@
 
 Clocks of different machines differ, so a time that is not of just now proves nothing by itself: the
 Lease is looked at again, and nobody holds it where it stays as it was for the whole of its
-duration. A holder's Lease is read once.
+duration. A free Lease is looked at again as well, as one instance may be handing it over to
+another. A holder's Lease is read once.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from poolkeeper.kube.leadership.leader_election import DURATION_S_MAX, Lease
 
 RECENT_S = 30.0
 LOOK_S = 1.0
+HAND_OVER_S = 5
+"""Who ends gives its Lease back for a second; a standby takes it well within this time."""
 
 Body = dict[str, Any]
 
@@ -32,31 +35,35 @@ def read_lease(api: LeaseReader, namespace: str, name: str) -> Lease | None:
     return None if body is None else leader_election.read(body)
 
 
-def is_held(
+def held_lease(
     lease: Lease,
     read_again: Callable[[], Lease | None],
     *,
     clock: Callable[[], float],
     sleep: Callable[[float], None],
     recent_s: float = RECENT_S,
-) -> bool:
-    """Return whether the Lease, as just read, has a holder; `clock` is of this machine.
+) -> Lease | None:
+    """Return the Lease, as just read or as read again, with a holder; None if it has none.
 
-    Renewed within `recent_s` by that clock, it has one.
+    Renewed within `recent_s` by `clock`, this machine's, it has one.
     """
-    return _is_recent(lease, clock(), recent_s) or _changes(lease, read_again, sleep)
+    return (
+        lease if _is_recent(lease, clock(), recent_s) else _renewed_lease(lease, read_again, sleep)
+    )
 
 
-def _changes(
+def _renewed_lease(
     first: Lease, read_again: Callable[[], Lease | None], sleep: Callable[[float], None]
-) -> bool:
-    """Return whether the Lease is renewed while its duration goes by."""
-    for _ in range(min(max(first.duration_s, 1), DURATION_S_MAX)):
+) -> Lease | None:
+    """Return the Lease once it is renewed or taken, None if its duration goes by before."""
+    for _ in range(min(max(first.duration_s, HAND_OVER_S), DURATION_S_MAX)):
         sleep(LOOK_S)
         now = read_again()
-        if now != first:
-            return now is not None and bool(now.holder)
-    return False
+        if now is None:
+            return None
+        if now != first and now.holder:
+            return now
+    return None
 
 
 def _is_recent(lease: Lease, now_s: float, recent_s: float) -> bool:

@@ -117,6 +117,12 @@ def test_of_a_lease_that_was_released_nobody_leads() -> None:
     }
 
 
+def test_a_lease_that_is_handed_over_has_a_leader() -> None:
+    free = lease("", HOUR, duration_s=1)
+    (found,) = Leases(free, free, free, lease("pod-2", timedelta())).asked(cluster())
+    assert (found.leads, found.holder) == (True, "pod-2")
+
+
 def test_of_a_lease_that_is_gone_nobody_leads() -> None:
     (found,) = Leases(None).asked(cluster())
     assert not found.leads

@@ -24,15 +24,17 @@ from poolkeeper.kube.leadership.lease_reader import LeaseReader
 
 @frozen
 class SeenLease:
-    """A Lease as it is since `since_s`; None: there is none."""
+    """A Lease as it was at `since_s`, and still at `read_s`; None: there is none."""
 
     lease: Lease | None
     since_s: float
+    read_s: float
 
-    def is_over(self, now_s: float) -> bool:
-        """Whether nobody holds it: a leader would have renewed it."""
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody held it when it was read: a leader would have renewed it before."""
         duration_s = DURATION_S if self.lease is None else self.lease.duration_s
-        return now_s - self.since_s >= min(max(duration_s, 1), DURATION_S_MAX)
+        return self.read_s - self.since_s >= min(max(duration_s, 1), DURATION_S_MAX)
 
 
 @dataclass(slots=True)
@@ -51,15 +53,14 @@ class OperatorLeases:
                 lease = read_release_lease(self.api, release)
             except Unavailable:  # also Forbidden: nothing is known, and the pages do without it
                 continue
-            before = self._seen.get(release)
-            same = before is not None and before.lease == lease
-            seen[release] = before if before and same else SeenLease(lease, self.clock())
+            before, now_s = self._seen.get(release), self.clock()
+            is_same = before is not None and before.lease == lease
+            seen[release] = SeenLease(lease, before.since_s if before and is_same else now_s, now_s)
         self._seen = seen
 
     def leaderless(self, cluster: Mapping[str, Any]) -> tuple[OperatorRelease, ...]:
         """Return the releases that this body names and that nobody leads."""
-        now_s = self.clock()
         known = [(name, self._seen.get(name)) for name in release_names([cluster])]
         return tuple(
-            without_leader(name, seen.lease) for name, seen in known if seen and seen.is_over(now_s)
+            without_leader(name, seen.lease) for name, seen in known if seen and seen.is_over
         )

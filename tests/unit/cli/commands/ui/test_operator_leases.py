@@ -65,6 +65,15 @@ def test_nobody_leads_once_a_lease_has_stayed_for_its_duration(
     assert pages.look(14.0, lease(2)) == []
 
 
+def test_a_lease_that_is_handed_over_between_two_looks_had_a_leader_all_the_time() -> None:
+    """Who ends gives a Lease back that lasts for a second."""
+    pages = Pages()
+    assert pages.look(0.0, lease(1, "", duration_s=1)) == []
+    pages.now_s = 4.0
+    assert pages.leases.leaderless(CLUSTER) == ()
+    assert pages.look(5.0, lease(2, "pod-2")) == []
+
+
 @pytest.mark.parametrize(("duration_s", "over_s"), [(3, 3.0), (30, 30.0), (86_400, 60.0)])
 def test_a_lease_counts_for_as_long_as_it_says(duration_s: int, over_s: float) -> None:
     pages = Pages()

@@ -84,6 +84,7 @@ class _PendingStatus:
     status: bytes
     live: Status | None
     at: datetime
+    at_s: float
 
 
 @frozen
@@ -149,7 +150,7 @@ class StatusWriter:
         """
         at = self._now()
         said = status_bytes(with_transitions(status, live, at))
-        pending = _PendingStatus(reference, said, live, at)
+        pending = _PendingStatus(reference, said, live, at, self._clock())
         held_s = _held_s(reference, status)
         if not self._queue.put(replace(reference, uid=""), pending, delay_s=held_s):
             logger.warning("too many statuses wait to be written: that of %s is dropped", reference)
@@ -251,7 +252,7 @@ class StatusWriter:
             # Without a test, as a policy's refusal of a patch looks like a test that failed.
             answer = self._api.patch_json(reference.status_path, [_whole(status)])
         self.writes += 1
-        self._on_written((self._now() - pending.at).total_seconds())
+        self._on_written(self._clock() - pending.at_s)
         if _holds_foreign(answer.get("status") or {}, status):
             answer = self._api.patch_json(reference.status_path, _replacement(answer, status))
         if reference.uid not in ("", answer["metadata"]["uid"]):

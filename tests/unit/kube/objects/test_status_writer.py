@@ -41,6 +41,21 @@ def test_what_is_sent(writing):
     ]
 
 
+def test_how_long_a_status_waited_is_counted_by_a_clock_that_nobody_sets(writing):
+    objects, clock, waited_s = Objects(), Clock(), []
+    apply = objects.apply
+
+    def slowly(*given, **more):
+        clock.now_s += 2.0
+        return apply(*given, **more)
+
+    objects.apply = slowly
+    writer = writing(objects, clock, on_written=waited_s.append)  # by the other one no time passes
+    writer.put(TOPIC, said(partitions=3), {})
+    assert writer.flush(5)
+    assert waited_s == [2.0]
+
+
 def test_who_is_forgotten_takes_no_status_of_one_that_was_made_anew_under_its_name(writing):
     objects, again = Objects(), replace(TOPIC, uid="second")
     objects.uids[TOPIC.path] = again.uid

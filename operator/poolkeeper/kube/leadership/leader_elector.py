@@ -84,6 +84,7 @@ class LeaderElector:
         self._renewed_s = 0.0
         self._reported_role: LeaderRole = LeaderRole.STANDBY
         self._reason = "has not asked for the lease yet"
+        self._warned = ""
         self._last_round_s = clock()
         self._stop = Event()
         self._thread = Thread(target=self._run, name="elector", daemon=True)
@@ -151,20 +152,21 @@ class LeaderElector:
         """Read the Lease once and act on it; return the seconds until the next round."""
         self._last_round_s = self._clock()
         self._report_role(self._reason)
+        wrong = ""
         try:
             pause_s, reason = self._renew_unread() or self._read_and_decide()
         except Stale as lost:
             # Somebody else wrote it first, or our namespace is gone or going: the error says which.
             pause_s, reason = self._pace.retry_s / 4, f"the lease was not written: {lost}"
         except Forbidden as forbidden:
-            pause_s, reason = (
-                self._pace.retry_s,
-                f"access to the lease is forbidden: {forbidden}",
-            )
+            reason = wrong = f"access to the lease is forbidden: {forbidden}"
+            pause_s = self._pace.retry_s
         except Refused as refused:
-            pause_s, reason = self._pace.retry_s, f"the lease was refused: {refused}"
+            reason = wrong = f"the lease was refused: {refused}"
+            pause_s = self._pace.retry_s
         except PoolkeeperError as away:
             pause_s, reason = self._pace.retry_s, str(away)
+        self._warn_once(wrong)
         self._report_role(reason)
         return pause_s
 
@@ -226,6 +228,12 @@ class LeaderElector:
         now_s = self._clock()
         with self._lock:
             self._observed = self._observed.after_reading(leader_election.read(answer), now_s)
+
+    def _warn_once(self, wrong: str) -> None:
+        """Log what keeps this instance from leading, once for as long as it is so."""
+        if wrong not in ("", self._warned):
+            logger.warning("%s cannot lead: %s", self.identity, wrong)
+        self._warned = wrong
 
     def _report_role(self, reason: str) -> None:
         """Report a change of role once; a changed reason alone is only stored."""

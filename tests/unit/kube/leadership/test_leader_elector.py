@@ -307,13 +307,15 @@ def test_a_holder_without_api_server_is_unsure_and_holds_again_when_it_is_back(t
     assert first.changes == [HELD, UNSURE, HELD]
 
 
-def test_forbidden_is_a_reason_and_no_end(the):
+def test_forbidden_is_a_reason_and_no_end(the, caplog):
     first = Instance(the, "a", faults=[Fault(answer="forbidden")] * 3)
     the.pass_time(1)
     assert first.elector.role is STANDBY
     assert first.elector.reason == "access to the lease is forbidden: RBAC was removed"
     the.pass_time(5)
     assert first.elector.role is HELD
+    told = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert told == ["a cannot lead: access to the lease is forbidden: RBAC was removed"]
 
 
 def test_a_lease_that_somebody_deletes_is_made_again_by_its_holder(the):

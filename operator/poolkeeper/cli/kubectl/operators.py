@@ -44,7 +44,8 @@ class OperatorRelease:
         )
         return (
             f"no operator of the release {self.release} leads: {last}; statuses may be out of"
-            f" date, and nothing is done until one leads (`kubectl get pods -n {namespace}`)"
+            f" date, and nothing is done until one leads (`kubectl get pods -n {namespace}`, and"
+            " the logs of these pods)"
         )
 
     @property

@@ -107,7 +107,7 @@ def test_of_a_lease_that_was_released_nobody_leads() -> None:
     assert found.sentence == (
         "no operator of the release infra/poolkeeper leads: its Lease was renewed last at"
         " 2026-11-29T11:59:58Z; statuses may be out of date, and nothing is done until one leads"
-        " (`kubectl get pods -n infra`)"
+        " (`kubectl get pods -n infra`, and the logs of these pods)"
     )
     assert found.document == {
         "release": RELEASE,

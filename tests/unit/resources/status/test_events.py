@@ -281,8 +281,8 @@ def test_the_note_of_an_event_says_what_the_condition_says() -> None:
 def test_the_line_that_lets_a_namespace_adopt_topics_names_the_cluster() -> None:
     (asked,) = status_events(CLUSTER, IN_PLACE, {**IN_PLACE, "adoptions": ASKED})
     assert asked.note == (
-        "namespace shop asks to take over topics that exist: to let it, kubectl poolkeeper approve"
-        " adoption/shop -c main"
+        "namespace shop asks to take over topics that exist: to let it, `kubectl poolkeeper"
+        " approve adoption/shop -c main`"
     )
 
 

@@ -5,6 +5,7 @@ controller takes a move back by itself. One that never began was not. That is to
 of it from look to look, as nothing in ZooKeeper says that it was there.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from poolkeeper.model.columns.partition_queries import not_fully_in_sync
@@ -19,9 +20,10 @@ from poolkeeper.reconcile.pass_memory import PassMemory
 def note_begun(memory: PassMemory, run: Run, plan: Plan, cluster: Cluster) -> None:
     """Note the moves that the controller has begun, or has begun and ended.
 
-    The controller begins all moves of a request at once, and writes the topic node for each. So a
-    node that was written since the request tells that its moves had begun, unless somebody else
-    moves other partitions of the topic or added some, then or since.
+    The controller begins all moves of a request before anything else, and writes the topic node for
+    each, which may take a while. So a node that was written as often since the request tells that
+    all of them had begun, unless somebody else moves other partitions of the topic or added some,
+    then or since.
     """
     left = [m for m, _ in run.step if m not in memory.begun]
     if not left or records_moves(cluster.kafka_version) is not True:
@@ -32,11 +34,18 @@ def note_begun(memory: PassMemory, run: Run, plan: Plan, cluster: Cluster) -> No
     for topic in [*_changed_by_others(memory, topics, ours, cluster)]:
         del memory.requested_nodes[topic]  # a write may be of theirs, now or later
         topics.remove(topic)
-    written = {t for t in topics if cluster.topics[t].version != memory.requested_nodes[t][0]}
+    moves = Counter(name.topic for name in ours)
+    written = {t for t in topics if _writes_since(memory, cluster, t) >= moves[t]}
     for m in left:
         found = partition_of(plan.moves[m], cluster)
         if found is not None and (found.moving or plan.moves[m].topic in written):
             memory.begun.add(m)
+
+
+def _writes_since(memory: PassMemory, cluster: Cluster, topic: str) -> int:
+    """Return how often the topic's node was written since the request; 0 if that is not known."""
+    before, now = memory.requested_nodes[topic][0], cluster.topics[topic].version
+    return 0 if before is None or now is None else now - before
 
 
 def cancelled_by_others(

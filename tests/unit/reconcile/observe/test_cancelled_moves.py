@@ -34,7 +34,8 @@ def look(version: int, *moving: int, partitions: int = 3, kafka: str = "2.8.2") 
     ("looks", "begun"),
     [
         pytest.param([look(REQUESTED)], set(), id="nothing-yet"),
-        pytest.param([look(REQUESTED + 1, 0)], {0, 1}, id="all-are-begun-at-once"),
+        pytest.param([look(REQUESTED + 1, 0)], {0}, id="between-two-writes-of-the-controller"),
+        pytest.param([look(REQUESTED + 2, 0)], {0, 1}, id="one-write-for-each"),
         pytest.param([look(REQUESTED + 4)], {0, 1}, id="begun-and-ended-since"),
         pytest.param([look(REQUESTED, 2), look(REQUESTED + 1)], set(), id="theirs-ended-since"),
         pytest.param([look(REQUESTED + 1, 2), look(REQUESTED + 2)], set(), id="theirs-began-since"),

@@ -230,7 +230,7 @@ def _after(
 
 
 def _known_isr(partition: Partition, live: Collection[int]) -> Replicas:
-    if partition.isr:
+    if partition.isr is not None:
         return partition.isr
     return tuple(replica for replica in partition.replicas if replica in live)
 

@@ -78,6 +78,13 @@ NOBODY: None = None
             (PartitionFate.ELECTED, 2, (2, 3), False, NOBODY),
             id="an unknown state counts as healthy",
         ),
+        pytest.param(
+            partition(0, 1, 2, leader=-1, isr=()),
+            {},
+            [1],
+            (PartitionFate.OFFLINE, -1, (), True, 2),
+            id="nobody is in sync, which is known",
+        ),
     ],
 )
 def test_a_partition(

@@ -84,8 +84,9 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
                 topic_spec("u", "p"),
             ),
             cluster((1, 2), topic("t", (1,), (2,))),
-            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost. Add"
-            " a broker, or lower spec.headroom, or add capacity for 1 more replica",
+            "u: not created: pool p would hold 5 replicas, 4 fit with the largest broker lost."
+            " Lower spec.headroom, or add capacity for 1 more replica on new or smaller brokers, up"
+            " to 4 replicas each",
             id="headroom",
         ),
         pytest.param(

@@ -6,7 +6,7 @@ audit counts headroom with code of its own.)
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from poolkeeper.model.specs import FailureDomain, Headroom, ResourcePoolSpec
@@ -23,13 +23,28 @@ class BrokerBound(NamedTuple):
 
 def capacity_left(headroom: Headroom, brokers: Iterable[BrokerBound]) -> int | None:
     """What these brokers can hold after the worst failures; `None` if one of them has no bound."""
+    domains = _largest_first(headroom, brokers)
+    return None if domains is None else sum(domains[headroom.failures :])
+
+
+def smallest_lost(headroom: Headroom, brokers: Iterable[BrokerBound]) -> int | None:
+    """What the smallest of the brokers or racks that count as lost can hold; `None` if unknown.
+
+    One that is larger counts as lost instead, so what it has beyond that is no help.
+    """
+    domains = _largest_first(headroom, brokers)
+    return domains[: headroom.failures][-1] if domains and headroom.failures else None
+
+
+def _largest_first(headroom: Headroom, brokers: Iterable[BrokerBound]) -> list[int] | None:
+    """What each broker or rack can hold; `None` if one of the brokers has no bound."""
     by_rack = headroom.domain is FailureDomain.RACK
     domains: Counter[str] = Counter()
     for broker, rack, bound in brokers:
         if bound is None:
             return None
         domains[rack if by_rack else str(broker)] += bound
-    return sum(sorted(domains.values(), reverse=True)[headroom.failures :])
+    return sorted(domains.values(), reverse=True)
 
 
 def headroom_replicas(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -> int | None:
@@ -39,10 +54,14 @@ def headroom_replicas(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -
     """
     if pool.headroom is None or not racks:
         return None
-    return capacity_left(
-        pool.headroom,
-        (BrokerBound(b, r or "", pool.capacity_for(b).replicas) for b, r in racks.items()),
-    )
+    return capacity_left(pool.headroom, replica_bounds(pool, racks))
+
+
+def replica_bounds(
+    pool: ResourcePoolSpec, racks: Mapping[int, str | None]
+) -> Iterator[BrokerBound]:
+    """The replicas that each of these brokers may hold, given their racks."""
+    return (BrokerBound(b, r or "", pool.capacity_for(b).replicas) for b, r in racks.items())
 
 
 def headroom_mib(pool: ResourcePoolSpec, racks: Mapping[int, str | None]) -> int | None:

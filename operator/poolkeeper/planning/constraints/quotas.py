@@ -15,6 +15,7 @@ from poolkeeper.model.plans import PlanProblem
 from poolkeeper.model.specs import LimitPolicy, Quotas, ResourcePoolSpec, TopicSpec
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
+from poolkeeper.planning.constraints.headroom import replica_bounds, smallest_lost
 from poolkeeper.planning.facts.capacity import QuotaHeld, TooManyPartitions, TooManyReplicas
 from poolkeeper.planning.facts.new_partitions import BeyondHeadroom, QuotaExceeded, QuotaExcess
 from poolkeeper.planning.problem.pool_membership import PlanScope
@@ -93,7 +94,8 @@ class QuotaUsage:
         total = sum(held.get(broker, 0) for broker in spec.brokers)
         if spec.headroom is None or total <= left:
             return None
-        return BeyondHeadroom(pool, total, left, spec.headroom)
+        most = smallest_lost(spec.headroom, replica_bounds(spec, self.usable[pool].racks))
+        return BeyondHeadroom(pool, total, left, spec.headroom, most)
 
     def _pool(self, name: str) -> ResourcePoolSpec:
         return next(pool for pool in self.desired.pools if pool.name == name)

@@ -18,6 +18,7 @@ from poolkeeper.model.columns.replica_lists import distinct
 from poolkeeper.model.problems import Facts, ProblemReason
 from poolkeeper.model.specs import FailureDomain
 from poolkeeper.planning.constraints.capacity import UNLIMITED, UNLIMITED_MIB
+from poolkeeper.planning.constraints.headroom import BrokerBound, smallest_lost
 from poolkeeper.planning.diagnosis.bin_packing import packs
 from poolkeeper.planning.diagnosis.capacity_conflicts import (
     HEADROOM,
@@ -227,7 +228,17 @@ def remedies_of(conflict: Conflict) -> ConflictRemedies:
         place=Place.of(found.overflow.brokers, by_id.values()),
         new_broker=_new_one_helps(conflict),
         by_capacity=not (by_headroom and headroom and domains_lacking(headroom, by_id.values())),
+        headroom=headroom if by_headroom else None,
+        smallest_lost=_smallest_lost(conflict.demand) if by_headroom else None,
     )
+
+
+def _smallest_lost(demand: CapacityDemand) -> int | None:
+    """The capacity of the smallest broker or rack that its headroom counts as lost."""
+    if demand.headroom is None:
+        return None
+    bounds = (BrokerBound(s.member.id, s.member.rack, s.bound) for s in demand.usable)
+    return smallest_lost(demand.headroom, bounds)
 
 
 def _new_one_helps(conflict: Conflict) -> bool:

@@ -14,6 +14,7 @@ from poolkeeper.planning.facts.phrases import (
     counted,
     failures_text,
     needed,
+    room_after_failures,
     with_advice,
 )
 from poolkeeper.text import join, named, size_of_mib, sizes_of_mib
@@ -75,6 +76,8 @@ class ConflictRemedies:
     `unblock`: brokers of which one more is enough.
     `lacking`: the capacity that is missing at the place, or that a new broker needs if that helps.
     `by_capacity`: whether more capacity helps; it does not where headroom leaves no broker.
+    `headroom`: what the capacity is missing for, if not for the brokers alone, and `smallest_lost`:
+    the capacity of the smallest broker or rack that counts as lost.
     """
 
     unblock: tuple[Member, ...]
@@ -84,17 +87,25 @@ class ConflictRemedies:
     place: Place
     new_broker: bool
     by_capacity: bool = True
+    headroom: Headroom | None = None
+    smallest_lost: int | None = None
 
     @property
     def ways(self) -> tuple[str, ...]:
         """Each way by itself: `replace broker 6`, `add capacity for 1 more replica on broker 1`."""
-        elsewhere = " or on a new broker" if self.new_broker else ""
-        more = f"add capacity for {self.quantity.more(self.lacking)} on {self.place}{elsewhere}"
         return (
             *(["lower spec.headroom"] if self.less_headroom else []),
             *(m.obstacle.remedy(m.id) for m in self.unblock if m.obstacle),
-            *([more] if self.by_capacity else []),
+            *([self._more_capacity()] if self.by_capacity else []),
         )
+
+    def _more_capacity(self) -> str:
+        more = self.quantity.more(self.lacking)
+        if self.headroom is not None and self.smallest_lost is not None:
+            most = self.quantity.text(self.smallest_lost)
+            return room_after_failures(self.headroom, more, most)
+        elsewhere = " or on a new broker" if self.new_broker else ""
+        return f"add capacity for {more} on {self.place}{elsewhere}"
 
 
 @frozen

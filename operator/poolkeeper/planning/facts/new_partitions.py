@@ -11,6 +11,7 @@ from poolkeeper.planning.facts.phrases import (
     counted,
     failures_text,
     needed,
+    room_after_failures,
     with_advice,
 )
 from poolkeeper.text import join, percent
@@ -212,13 +213,18 @@ class NoRoomBetween:
 
 @frozen
 class BeyondHeadroom:
-    """The pool would hold `held` replicas, of which `room` fit after its headroom's failures."""
+    """The pool would hold `held` replicas, of which `room` fit after its headroom's failures.
+
+    `smallest_lost`: the replicas of the smallest broker or rack that counts as lost; None: nothing
+    is lost.
+    """
 
     reason: ClassVar = ProblemReason.HEADROOM_EXCEEDED
     pool: str
     held: int
     room: int
     headroom: Headroom
+    smallest_lost: int | None
 
     def __str__(self) -> str:
         more = counted(self.held - self.room, "more replica")
@@ -229,8 +235,11 @@ class BeyondHeadroom:
         )
         if not self.room:
             return with_advice(said, ["lower spec.headroom"])
-        ways = ("add a broker", "lower spec.headroom", f"add capacity for {more}")
-        return with_advice(said, ways)
+        if self.smallest_lost is None:
+            return with_advice(said, [f"add capacity for {more}"])
+        most = counted(self.smallest_lost, "replica")
+        add = room_after_failures(self.headroom, more, most)
+        return with_advice(said, ("lower spec.headroom", add))
 
 
 @frozen

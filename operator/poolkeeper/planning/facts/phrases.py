@@ -47,6 +47,18 @@ class Names:
 def failures_text(headroom: Headroom) -> str:
     """The failures that the headroom asks for, in words: `the largest rack lost`."""
     noun = "rack" if headroom.domain is FailureDomain.RACK else "broker"
+    if not headroom.failures:
+        return "nothing lost"
     if headroom.failures == 1:
         return f"the largest {noun} lost"
     return f"the {headroom.failures} largest {noun}s lost"
+
+
+def room_after_failures(headroom: Headroom, more: str, most: str) -> str:
+    """`add capacity for 2 more replicas on new or smaller brokers, up to 4 replicas each`.
+
+    `most`: what a broker (a rack) may have and not be one of those that count as lost.
+    """
+    where = "in" if headroom.domain is FailureDomain.RACK else "on"
+    noun = "racks" if headroom.domain is FailureDomain.RACK else "brokers"
+    return f"add capacity for {more} {where} new or smaller {noun}, up to {most} each"

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import builders
-from builders import MIB, desired, pool_spec, topic
+from builders import MIB, desired, pool_spec, topic, topic_spec
 from poolkeeper.model.specs import Capacity, FailureDomain, Headroom, TopicSpec, UnmanagedTopics
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
@@ -52,7 +52,7 @@ def messages(seen: Cluster, **pool: object) -> list[str]:
             cluster(*[(1, 2, 4), (6, 3, 5)] * 2),
             {"capacity": Capacity(replicas=2), "headroom": Headroom(FailureDomain.RACK, 1)},
             "holds 12 replicas; 8 fit with the largest rack lost. Lower spec.headroom, or add"
-            " capacity for 4 more replicas on all 6 usable brokers or on a new broker",
+            " capacity for 4 more replicas in new or smaller racks, up to 4 replicas each",
             id="a-rack-may-be-lost",
         ),
         pytest.param(
@@ -85,13 +85,40 @@ def messages(seen: Cluster, **pool: object) -> list[str]:
                 "headroom": Headroom(FailureDomain.RACK, 1),
             },
             "holds 11.7 GiB; 7.81 GiB fit with the largest rack lost. Lower spec.headroom, or add"
-            " capacity for at least 3.91 GiB more on all 6 usable brokers or on a new broker",
+            " capacity for at least 3.91 GiB more in new or smaller racks, up to 3.91 GiB each",
             id="sizes-of-a-headroom",
         ),
     ],
 )
 def test_conflicts_and_what_helps(seen, pool, said) -> None:
     assert said in messages(seen, **pool)
+
+
+@pytest.mark.parametrize(
+    ("capacities", "failures", "said"),
+    [
+        pytest.param(
+            (6, 4, 4), 1, "6 replicas each", id="the-largest-may-grow-and-is-no-help-to-others"
+        ),
+        pytest.param((6, 6, 4), 1, "", id="two-are-as-large-as-the-largest"),
+        pytest.param((4, 4, 4, 2), 1, "", id="a-new-broker"),
+        pytest.param((4, 4, 4, 4), 2, "4 replicas each", id="two-failures"),
+        pytest.param((4, 4, 4, 9), 2, "4 replicas each", id="a-new-one-that-counts-as-lost"),
+        pytest.param((4, 4, 4, 4, 2), 2, "", id="two-new-brokers"),
+        pytest.param((4, 4), 0, "", id="nothing-is-lost"),
+    ],
+)
+def test_capacity_helps_a_headroom_where_it_is_left_after_the_failures(
+    capacities: tuple[int, ...], failures: int, said: str
+) -> None:
+    """Of ten replicas, and of eight where no failure is asked for."""
+    each = {number: Capacity(replicas=most) for number, most in enumerate(capacities, 1)}
+    held = topic("t", *[(1 + number % len(each),) for number in range(10 if failures else 8)])
+    headroom = Headroom(failures=failures)
+    pool = pool_spec("p", *each, capacity_of=each, headroom=headroom, goals=())
+    plan = make_plan(desired(pool, topic_spec("t")), builders.cluster(list(each), held))
+    found = [p.message for p in plan.problems if p.law == "capacity"]
+    assert (f"on new or smaller brokers, up to {said}" in " ".join(found)) if said else not found
 
 
 def test_what_fits_is_not_spoken_of() -> None:

@@ -76,7 +76,7 @@ PAIRS = cluster((1, 2), (3, 4), (5, 6), size_mib=10)
             {
                 "t": "the replication factor is not raised from 2 to 3: 1 replica does not fit"
                 " with the largest rack lost. Lower spec.headroom, or add capacity for 1 more"
-                " replica on all 6 usable brokers or on a new broker, or lower the replication"
+                " replica in new or smaller racks, up to 4 replicas each, or lower the replication"
                 " factor"
             },
             id="headroom",

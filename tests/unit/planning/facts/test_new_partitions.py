@@ -6,7 +6,7 @@ from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import Headroom
 from poolkeeper.planning.facts.capacity import HeadroomExceeded, Quantity
 from poolkeeper.planning.facts.conflicts import Witness
-from poolkeeper.planning.facts.new_partitions import AwaitsMoves, BrokersFull
+from poolkeeper.planning.facts.new_partitions import AwaitsMoves, BeyondHeadroom, BrokersFull
 from poolkeeper.planning.facts.pools import TooFewBrokers, UsableBrokers
 
 
@@ -29,3 +29,10 @@ def test_one_is_told_in_the_singular(facts: Facts, begins: str) -> None:
 def test_problems_write_numbers_without_separators() -> None:
     said = str(HeadroomExceeded(Quantity.REPLICAS, 12_000, 8_000, Headroom(failures=1)))
     assert said == "holds 12000 replicas; 8000 fit with the largest broker lost"
+
+
+def test_a_headroom_without_failures_asks_for_capacity_anywhere() -> None:
+    said = str(BeyondHeadroom("p", 9, 8, Headroom(failures=0), None))
+    assert said == (
+        "pool p would hold 9 replicas, 8 fit with nothing lost. Add capacity for 1 more replica"
+    )

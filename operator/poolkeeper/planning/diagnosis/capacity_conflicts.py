@@ -19,7 +19,8 @@ The constraints that can be removed are each broker's obstacle (drained, down, g
 and the headroom. Starting from all of them, each constraint is removed for good if the others still
 conflict. None of those that remain can be spared: without any one of them, all replicas would fit.
 For MiB only a packing can show that. Without a packing no conflict is named: if the sum fits, these
-constraints are not what keeps replicas from being placed.
+constraints are not what keeps replicas from being placed. A broker that holds more than it may is
+no reason to spare its obstacle: it counts as full then, and not as a conflict of its own.
 """
 
 from collections import Counter
@@ -100,6 +101,16 @@ class CapacityDemand:
         )
         return replace(self, brokers=tuple(brokers))
 
+    def sparing(self, constraint: "Constraint") -> "CapacityDemand":
+        """The same, where a broker that comes back has room for what it holds by then."""
+        brokers = (
+            replace(broker, bound=max(broker.bound, broker.immovable))
+            if broker.member.id == constraint and broker.bound is not None
+            else broker
+            for broker in self.brokers
+        )
+        return replace(self, brokers=tuple(brokers)).without(constraint)
+
     @property
     def constraints(self) -> tuple["Constraint", ...]:
         """The constraints that can be removed, in the order in which they are tried."""
@@ -158,14 +169,26 @@ def shortage(
     while spared:
         spared = False
         for constraint in kept.constraints:
-            if overflow(kept.without(constraint)) is not None:
-                kept, spared = kept.without(constraint), True
+            if overflow(kept.sparing(constraint)) is not None:
+                kept, spared = kept.sparing(constraint), True
     found = overflow(kept)
     assert found is not None
-    if not all(enough(kept.without(constraint)) for constraint in kept.constraints):
+    if not all(enough(kept.sparing(constraint)) for constraint in kept.constraints):
         return None
     remedies = tuple(c for c in demand.constraints if enough(demand.without(c)))
     return Shortage(found, kept.constraints, remedies)
+
+
+def missing_capacity(demand: CapacityDemand, found: Shortage) -> Overflow:
+    """What capacity has to make up for where every obstacle stays as it is.
+
+    The shortage itself is counted as if the obstacles that it does not name were gone.
+    """
+    if HEADROOM in found.constraints:
+        missing = next(_headroom_overflow(demand, demand.usable), None)
+    else:
+        missing = overflow(demand.without(HEADROOM))
+    return missing or found.overflow
 
 
 def overflow(demand: CapacityDemand) -> Overflow | None:

@@ -26,6 +26,7 @@ from poolkeeper.planning.diagnosis.capacity_conflicts import (
     BrokerCapacity,
     CapacityDemand,
     Shortage,
+    missing_capacity,
     overflow,
     shortage,
 )
@@ -203,13 +204,14 @@ def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> Ca
 def facts_of(conflict: Conflict) -> CapacityConflict:
     """The constraints that conflict, and the remedies."""
     found, demand, by_id = conflict.found, conflict.demand, conflict.members
-    over = found.overflow
+    by_headroom = HEADROOM in found.constraints
+    over = missing_capacity(demand, found) if by_headroom else found.overflow
     return CapacityConflict(
         quantity=conflict.amount.quantity,
         place=Place.of(over.brokers, by_id.values()),
         wanted=over.wanted,
         room=over.room,
-        headroom=demand.headroom if HEADROOM in found.constraints else None,
+        headroom=demand.headroom if by_headroom else None,
         spread=RACK_LAW in found.constraints,
         blocked=tuple(by_id[c] for c in found.constraints if isinstance(c, int)),
         remedies=remedies_of(conflict),
@@ -220,12 +222,13 @@ def remedies_of(conflict: Conflict) -> ConflictRemedies:
     """What would end the conflict, each remedy sufficient by itself."""
     found, by_id, headroom = conflict.found, conflict.members, conflict.demand.headroom
     by_headroom = headroom is not None and HEADROOM in found.constraints
+    missing = missing_capacity(conflict.demand, found)
     return ConflictRemedies(
         unblock=tuple(by_id[c] for c in found.remedies if isinstance(c, int)),
         less_headroom=HEADROOM in found.remedies,
         quantity=conflict.amount.quantity,
-        lacking=found.overflow.lacking,
-        place=Place.of(found.overflow.brokers, by_id.values()),
+        lacking=missing.lacking,
+        place=Place.of(missing.brokers, by_id.values()),
         new_broker=_new_one_helps(conflict),
         by_capacity=not (by_headroom and headroom and domains_lacking(headroom, by_id.values())),
         headroom=headroom if by_headroom else None,

@@ -21,6 +21,7 @@ from poolkeeper.planning.diagnosis.capacity_conflicts import (
     CapacityDemand,
     Overflow,
     Shortage,
+    missing_capacity,
     overflow,
     shortage,
 )
@@ -121,11 +122,11 @@ def judge(demand: CapacityDemand) -> None:
     named = demand
     for constraint in demand.constraints:
         if constraint not in found.constraints:
-            named = named.without(constraint)
+            named = named.sparing(constraint)
     assert set(named.constraints) == set(found.constraints)
     assert not fits(named)
     for constraint in found.constraints:
-        assert fits(named.without(constraint)), constraint
+        assert fits(named.sparing(constraint)), constraint
     for constraint in found.remedies:
         assert fits(demand.without(constraint)), constraint
     if named.headroom is None:
@@ -210,6 +211,37 @@ def brokers(text: str, bound: int = 10, immovable: int = 0) -> tuple[BrokerCapac
 )
 def test_shortages(demand, found) -> None:
     assert shortage(demand) == found
+
+
+@pytest.mark.parametrize(
+    ("demand", "found", "missing"),
+    [
+        pytest.param(
+            CapacityDemand({3: 10}, brokers("a1 a2 a3") + brokers("a4-", 5)),
+            None,
+            None,
+            id="it-fits",
+        ),
+        pytest.param(
+            CapacityDemand({3: 12}, brokers("a1 a2 a3") + brokers("a4-", 5)),
+            Shortage(Overflow((1, 2, 3, 4), 36, 35), (), ()),
+            Overflow((1, 2, 3), 36, 30),
+            id="a-drained-broker-would-not-be-enough",
+        ),
+        pytest.param(
+            CapacityDemand(
+                {1: 12}, brokers("a1 a2") + brokers("a3-", 4, 6), Headroom(FailureDomain.BROKER, 1)
+            ),
+            Shortage(Overflow((1, 2, 3), 18, 16), (HEADROOM,), (HEADROOM,)),
+            Overflow((1, 2), 18, 10),
+            id="a-drained-broker-that-holds-too-much-is-no-conflict-of-its-own",
+        ),
+    ],
+)
+def test_capacity_is_missing_where_obstacles_are_as_they_are(demand, found, missing) -> None:
+    assert shortage(demand) == found
+    if found is not None:
+        assert missing_capacity(demand, found) == missing
 
 
 def test_numbers_are_pythons_own_whatever_was_asked_before() -> None:

@@ -121,6 +121,16 @@ def test_capacity_helps_a_headroom_where_it_is_left_after_the_failures(
     assert (f"on new or smaller brokers, up to {said}" in " ".join(found)) if said else not found
 
 
+def test_capacity_is_asked_for_where_drained_brokers_stay_drained() -> None:
+    """With broker 2 back four replicas would be missing, and seven are, as it is drained."""
+    each = {number: Capacity(replicas=most) for number, most in enumerate((3, 3, 4, 1), 1)}
+    pool = pool_spec("p", *each, capacity_of=each, drain=frozenset({2}), goals=())
+    held = topic("t", *[(1, 3, 4)] * 5)
+    plan = make_plan(desired(pool, topic_spec("t")), builders.cluster(list(each), held))
+    found = " ".join(p.message for p in plan.problems if p.law == "capacity")
+    assert "add capacity for 7 more replicas on all 3 usable brokers" in found.lower()
+
+
 def test_what_fits_is_not_spoken_of() -> None:
     assert messages(cluster((1, 2, 4)), capacity=Capacity(replicas=1)) == []
 

@@ -20,7 +20,8 @@ class ProblemReason(StrEnum):
     UNTOUCHED = "Untouched"
     """The topic gets no partitions, as nothing is done about it for another problem."""
     AWAITS_ROOM = "AwaitsRoom"
-    """A topic is created by the next plan, once moves of this one have made room for it."""
+    """A topic is created, or gets partitions, by the next plan, once moves of this one have made
+    room for it."""
     AWAITS_MOVES = "AwaitsMoves"
     """A topic gets partitions, or a pool is evened out further, by a later plan: once replicas have
     moved."""

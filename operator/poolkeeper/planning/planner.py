@@ -235,8 +235,9 @@ def _place(
         QuotaUsage.of(desired, scope, cluster, usable),
         given.configs,
     )
-    created, refused = new_partitions.creations(scope, counts)
+    created, not_created = new_partitions.creations(scope, counts)
     added, not_added = new_partitions.additions(scope, cluster, counts)
+    refused = (*not_created, *not_added)
     brokers = lists.brokers
     lists = lists.with_changed({s.topic: brokers.row_lists(s.replicas) for s in created})
     new = {s.topic: managed_home(s) for s in scope.to_create if s.topic in lists}
@@ -249,9 +250,10 @@ def _place(
     moves = _moves(desired, cluster, given.table, changes, layouts.layouts)
     held = _replicas_after(scope, layouts)
     if moves:
-        refused = tuple(new_partitions.awaiting_room(scope, counts.after_moves(held), refused))
+        then = counts.after_moves(held)
+        refused = tuple(new_partitions.awaiting_room(scope, cluster, then, refused))
     steps = (*_with_lists(created, layouts), *_with_lists(added, layouts))
-    problems = (*unassignable, *refused, *not_added, *quota_problems(counts.quotas, held))
+    problems = (*unassignable, *refused, *quota_problems(counts.quotas, held))
     return _Placement(steps, moves, layouts, homes, problems)
 
 

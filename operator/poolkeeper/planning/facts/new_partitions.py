@@ -51,12 +51,16 @@ class NotExtended:
 
 @frozen
 class AwaitsRoom:
-    """A declared topic that the next plan creates."""
+    """A declared topic that the next plan creates, or one of `found` partitions that gets more."""
 
     reason: ClassVar = ProblemReason.AWAITS_ROOM
+    found: int | None = None
 
     def __str__(self) -> str:
-        return "not created until moves of this plan have freed capacity for it"
+        freed = "until moves of this plan have freed capacity for"
+        if self.found is None:
+            return f"not created {freed} it"
+        return f"stays at {_partitions(self.found)} {freed} more"
 
 
 @frozen

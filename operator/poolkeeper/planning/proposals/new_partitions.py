@@ -15,7 +15,7 @@ from poolkeeper.frozen import frozen
 from poolkeeper.model.plans import AddPartitions, CreateTopic, PlanProblem
 from poolkeeper.model.problems import Facts
 from poolkeeper.model.specs import ResourcePoolSpec, Strategy, TopicSpec
-from poolkeeper.model.topology import Cluster, Replicas
+from poolkeeper.model.topology import Cluster, Replicas, Topic
 from poolkeeper.planning.constraints import topic_size
 from poolkeeper.planning.constraints.capacity import EligibleBrokers
 from poolkeeper.planning.constraints.quotas import QuotaUsage
@@ -96,7 +96,7 @@ def creations(
 
 
 def awaiting_room(
-    scope: PlanScope, counts: PlacementCounts, refused: Iterable[PlanProblem]
+    scope: PlanScope, cluster: Cluster, counts: PlacementCounts, refused: Iterable[PlanProblem]
 ) -> Iterator[PlanProblem]:
     """The refusals, with those that the next plan can do as problems that say so.
 
@@ -104,15 +104,22 @@ def awaiting_room(
     """
     specs = {spec.topic: spec for spec in scope.to_create}
     for problem in refused:
-        if problem.law == "capacity" and _fits(specs[problem.topic], scope, counts):
-            yield replace(problem, facts=AwaitsRoom())
+        topic = cluster.topics.get(problem.topic)
+        spec = specs[problem.topic] if topic is None else scope.homes[problem.topic].spec
+        if problem.law == "capacity" and spec and _fits(spec, topic, scope, counts):
+            found = None if topic is None else len(topic.partitions)
+            yield replace(problem, facts=AwaitsRoom(found))
         else:
             yield problem
 
 
-def _fits(spec: TopicSpec, scope: PlanScope, counts: PlacementCounts) -> bool:
+def _fits(spec: TopicSpec, topic: Topic | None, scope: PlanScope, counts: PlacementCounts) -> bool:
+    pool = scope.pools[spec.pool]
     try:
-        _new_lists(spec, scope.pools[spec.pool], counts)
+        if topic is None:
+            _new_lists(spec, pool, counts)
+        else:
+            _added_lists(spec, pool, [p.replicas for p in topic.partitions], counts)
     except _Refusal:
         return False
     return True

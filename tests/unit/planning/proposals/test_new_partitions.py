@@ -70,6 +70,22 @@ def test_the_next_plan_creates_it() -> None:
     assert (created(first), created(second)) == ([], ["new.0"])
 
 
+def test_a_topic_gets_the_partitions_that_moves_make_room_for_from_the_next_plan() -> None:
+    """`u` has a partition on broker 1, which is full; three partitions of `t` leave it."""
+    pools = [
+        pool_spec("p", 1, capacity=Capacity(replicas=4)),
+        pool_spec("q", 2, capacity=Capacity(replicas=4)),
+    ]
+    wanted = builders.desired(pools, topic_spec("t", "q"), topic_spec("u", "p", partitions=4))
+    seen = cluster((1, 2), topic("t", (1,), (1,), (1,)), topic("u", (1,)))
+    first = make_plan(wanted, seen)
+    assert check_plan(first, wanted, seen, Records()) == ()
+    said = "stays at 1 partition until moves of this plan have freed capacity for more"
+    assert [problem.message for problem in first.problems if problem.topic == "u"] == [said]
+    second = make_plan(wanted, after(first, seen))
+    assert ([step.topic for step in second.steps], second.problems) == (["u"], ())
+
+
 @pytest.mark.parametrize(
     ("factor", "added", "said"),
     [

@@ -90,6 +90,18 @@ LOPSIDED = [((1,), 30), ((1,), 30), ((1,), 30), ((2,), 10), ((2,), 10), ((2,), 1
             id="bytes alone need one move",
         ),
         pytest.param(
+            (Goal(GoalKind.BYTES, count=31),),
+            {},
+            {1: (3, 90), 2: (3, 30)},
+            id="a count of MiB that both are within",
+        ),
+        pytest.param(
+            (Goal(GoalKind.BYTES, count=30),),
+            {},
+            {1: (2, 60), 2: (4, 60)},
+            id="a count of MiB that both have reached",
+        ),
+        pytest.param(
             (),
             {"capacity": Capacity(disk_bytes=80 * MIB)},
             {1: (2, 60), 2: (4, 60)},

@@ -9,6 +9,7 @@ Caps and disks are measures too (the function `laws`): their band reaches from z
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +19,15 @@ from poolkeeper.model.specs import Goal, GoalKind
 from poolkeeper.planning.constraints.bands import Band, BoundedGroup, band, shares
 from poolkeeper.planning.constraints.capacity import CapacityBounds
 from poolkeeper.planning.constraints.evictions import OpenSlots
-from poolkeeper.planning.problem.arrays import NONE, Bools, Floats, Ints, count_slots, weights_by
+from poolkeeper.planning.problem.arrays import (
+    MIB,
+    NONE,
+    Bools,
+    Floats,
+    Ints,
+    count_slots,
+    weights_by,
+)
 from poolkeeper.planning.problem.pool_problem import PoolProblem
 
 _HEAVIER_MAX = 8
@@ -55,6 +64,8 @@ def measure_of(problem: PoolProblem, opened: OpenSlots, lists: Ints, goal: Goal)
     """The measure of a goal for replicas, bytes or bytes per second; `lists`: those so far."""
     value, background = _values(problem, goal.kind)
     share = share_of_value(problem, opened, lists, value, background)
+    if goal.kind is GoalKind.BYTES and goal.count is not None:
+        goal = replace(goal, count=goal.count * MIB)  # of bytes and directories a goal counts MiB
     return LoadMeasure(
         goal.kind, value, background, band(share, goal), band(share, goal, half=True)
     )
@@ -82,7 +93,7 @@ def laws(problem: PoolProblem, capacity: CapacityBounds) -> tuple[LoadMeasure, L
 
 def _values(problem: PoolProblem, kind: GoalKind) -> tuple[Ints, Ints]:
     if kind is GoalKind.BYTES:
-        return problem.size, problem.background_load.mib * 1024 * 1024
+        return problem.size, problem.background_load.mib * MIB
     if kind is GoalKind.BYTES_IN:
         return problem.rate, problem.background_load.rate
     return np.ones(len(problem), dtype=np.int64), problem.background_load.replicas

@@ -7,7 +7,15 @@ import pytest
 from builders import MIB, cluster, desired, pool_spec, topic, topic_spec, without_brokers
 from poolkeeper.model.desired import Desired
 from poolkeeper.model.execution.records import Records
-from poolkeeper.model.specs import Capacity, Headroom, Quotas, Strategy, TopicDefaults
+from poolkeeper.model.specs import (
+    Capacity,
+    ClusterLimits,
+    Headroom,
+    LimitPolicy,
+    Quotas,
+    Strategy,
+    TopicDefaults,
+)
 from poolkeeper.model.topology import Cluster, Partition, ReassignmentEntry, Topic
 from poolkeeper.planning.audit.audit import check_plan
 from poolkeeper.planning.planner import make_plan
@@ -99,6 +107,24 @@ from unit.planning.byhand import COUNT_1, RACKS, lawful, messages, paths
             "u: not created: brokers 1, 2 would hold 10 replicas and may hold 8. Add a broker, or"
             " raise spec.capacity.replicas",
             id="caps of brokers",
+        ),
+        *(
+            pytest.param(
+                desired(
+                    [pool_spec("p", 1, 2, capacity=Capacity(replicas=own))],
+                    topic_spec("t", "p", partitions=3, replication_factor=2),
+                    limits=ClusterLimits(replicas_per_broker=2, policy=LimitPolicy.ENFORCE),
+                ),
+                cluster((1, 2)),
+                "t: not created: brokers 1, 2 would hold 6 replicas and may hold 4. Add a broker,"
+                f" or raise {fields}",
+                id=f"the enforced limit of brokers, and {own} of the pool",
+            )
+            for own, fields in (
+                (None, "spec.limits.replicasPerBroker"),
+                (9, "spec.limits.replicasPerBroker"),
+                (2, "spec.capacity.replicas and spec.limits.replicasPerBroker"),
+            )
         ),
         pytest.param(
             desired([pool_spec("p", 1, 2), pool_spec("q", 2, 3)], topic_spec("t", "p")),

@@ -3,7 +3,7 @@
 Derived once a plan for each pool. New partitions ask by broker id, layouts by row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -17,6 +17,8 @@ UNLIMITED = np.iinfo(np.int32).max
 
 UNLIMITED_MIB = np.iinfo(np.int64).max
 """MiB of a broker without a disk; of a pool replicas, too."""
+
+CAPACITY_FIELD, LIMIT_FIELD = "spec.capacity.replicas", "spec.limits.replicasPerBroker"
 
 
 @frozen
@@ -47,6 +49,7 @@ class EligibleBrokers:
     """Brokers of a pool that may be given replicas: racks and weights by id.
 
     `caps`: the most replicas of each broker of the pool that has a bound.
+    `bound_by`: the fields that set these bounds.
     `bounds`: the same with disks and headroom, by row.
     `demoted`: brokers that should lead no partition.
     The rack of a broker is `None` if neither the broker nor its pool names one.
@@ -55,8 +58,13 @@ class EligibleBrokers:
     racks: Mapping[int, str | None]
     weights: Mapping[int, float]
     caps: Mapping[int, int]
+    bound_by: Mapping[int, tuple[str, ...]]
     bounds: CapacityBounds
     demoted: frozenset[int] = frozenset()
+
+    def fields_bounding(self, brokers: Iterable[int]) -> tuple[str, ...]:
+        """The fields to raise for more replicas on these brokers."""
+        return tuple(sorted({field for b in brokers for field in self.bound_by.get(b, ())}))
 
 
 def eligible_brokers(
@@ -72,6 +80,7 @@ def eligible_brokers(
         racks=racks,
         weights={b: pool.capacity_for(b).weight for b in rows},
         caps=declared,
+        bound_by={b: bounding_fields(pool, b, limits) for b in declared},
         bounds=_bounds(pool, brokers, limits, racks),
         demoted=pool.demote,
     )
@@ -81,6 +90,14 @@ def replicas_cap(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> 
     """The most replicas that the broker may hold: its own cap, or the cluster's enforced limit."""
     caps = pool.capacity_for(broker).replicas, _enforced(limits)
     return min((cap for cap in caps if cap is not None), default=None)
+
+
+def bounding_fields(pool: ResourcePoolSpec, broker: int, limits: ClusterLimits) -> tuple[str, ...]:
+    """The fields that say how many replicas the broker may hold; two where they say the same."""
+    cap = replicas_cap(pool, broker, limits)
+    own, limit = pool.capacity_for(broker).replicas, _enforced(limits)
+    fields = (CAPACITY_FIELD, own), (LIMIT_FIELD, limit)
+    return tuple(field for field, most in fields if most is not None and most == cap)
 
 
 def _enforced(limits: ClusterLimits) -> int | None:

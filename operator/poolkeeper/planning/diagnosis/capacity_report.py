@@ -7,7 +7,7 @@ A conflict does not count what unmanaged topics bring when they leave other brok
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate
 
@@ -71,11 +71,15 @@ class PoolLoad:
 
 @frozen
 class Conflict:
-    """What was requested, in replicas or MiB, and why it does not fit."""
+    """What was requested, in replicas or MiB, and why it does not fit.
+
+    `limits`: by broker, the most replicas that the cluster enforces, where the pool allows as many.
+    """
 
     amount: PoolLoad
     demand: CapacityDemand
     found: Shortage
+    limits: Mapping[int, int]
 
     @property
     def members(self) -> dict[int, Member]:
@@ -168,7 +172,15 @@ def conflict_of(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -
     """Why no layout can hold the load, if that is known."""
     demand = _demand(layout, amount, members)
     found = shortage(demand, packs)
-    return None if found is None else Conflict(amount, demand, found)
+    return None if found is None else Conflict(amount, demand, found, _limits(layout, amount))
+
+
+def _limits(layout: Layout, amount: PoolLoad) -> dict[int, int]:
+    ids, bounds = layout.problem.brokers.ids, layout.capacity
+    if amount.sized:
+        return {}
+    rows = np.flatnonzero((bounds.limits <= bounds.caps) & (bounds.limits < UNLIMITED))
+    return {ids[row]: int(bounds.limits[row]) for row in rows.tolist()}
 
 
 def _demand(layout: Layout, amount: PoolLoad, members: tuple[Member, ...]) -> CapacityDemand:
@@ -230,6 +242,7 @@ def remedies_of(conflict: Conflict) -> ConflictRemedies:
         lacking=missing.lacking,
         place=Place.of(missing.brokers, by_id.values()),
         new_broker=_new_one_helps(conflict),
+        by_limit=any(broker in conflict.limits for broker in missing.brokers),
         by_capacity=not (by_headroom and headroom and domains_lacking(headroom, by_id.values())),
         headroom=headroom if by_headroom else None,
         smallest_lost=_smallest_lost(conflict.demand) if by_headroom else None,
@@ -245,17 +258,18 @@ def _smallest_lost(demand: CapacityDemand) -> int | None:
 
 
 def _new_one_helps(conflict: Conflict) -> bool:
-    """Whether one more broker of any size would be enough by count."""
+    """Whether one more broker of any size, within the limit, would be enough by count."""
     if HEADROOM in conflict.found.constraints:
         return True
     demand = conflict.demand
     racks = {member.rack for member in conflict.members.values() if not member.obstacle}
     number = max(conflict.members) + 1
+    most = max(conflict.limits.values(), default=None)
     return any(
         overflow(
             replace(
                 demand,
-                brokers=(*demand.brokers, BrokerCapacity(Member(number, rack), None)),
+                brokers=(*demand.brokers, BrokerCapacity(Member(number, rack), most)),
                 headroom=None,
             )
         )

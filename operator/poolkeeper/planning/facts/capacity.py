@@ -75,6 +75,7 @@ class ConflictRemedies:
 
     `unblock`: brokers of which one more is enough.
     `lacking`: the capacity that is missing at the place, or that a new broker needs if that helps.
+    `by_limit`: whether the limit of the cluster, and not the pool, bounds replicas there.
     `by_capacity`: whether more capacity helps; it does not where headroom leaves no broker.
     `headroom`: what the capacity is missing for, if not for the brokers alone, and `smallest_lost`:
     the capacity of the smallest broker or rack that counts as lost.
@@ -86,6 +87,7 @@ class ConflictRemedies:
     lacking: int
     place: Place
     new_broker: bool
+    by_limit: bool = False
     by_capacity: bool = True
     headroom: Headroom | None = None
     smallest_lost: int | None = None
@@ -104,6 +106,9 @@ class ConflictRemedies:
         if self.headroom is not None and self.smallest_lost is not None:
             most = self.quantity.text(self.smallest_lost)
             return room_after_failures(self.headroom, more, most)
+        if self.by_limit:
+            elsewhere = ", or add a broker" if self.new_broker else ""
+            return f"raise spec.limits.replicasPerBroker for {more} on {self.place}{elsewhere}"
         elsewhere = " or on a new broker" if self.new_broker else ""
         return f"add capacity for {more} on {self.place}{elsewhere}"
 

@@ -180,20 +180,19 @@ class FewerBrokers:
         return with_advice(said, (f"add {lacking}", "take as many out of spec.drain"))
 
 
-_MORE_CAPACITY = ("add a broker", "raise spec.capacity.replicas")
-
-
 @frozen
 class BrokersFull:
     """These brokers together would hold `wanted` replicas and may hold at most `room`.
 
-    `even`: they would because replicas of a partition are spread over racks.
+    `even`: they would because replicas of a partition are spread over racks. `fields`: what bounds
+    them.
     """
 
     reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
     brokers: tuple[int, ...]
     wanted: int
     room: int
+    fields: tuple[str, ...]
     even: bool = False
 
     def __str__(self) -> str:
@@ -201,18 +200,26 @@ class BrokersFull:
         said = (
             f"{brokers(self.brokers)} would hold {_replicas(self.wanted)} and may hold {self.room}"
         )
-        return with_advice(said + even, _MORE_CAPACITY)
+        return with_advice(said + even, _more_capacity(self.fields))
 
 
 @frozen
 class NoRoomBetween:
-    """Every set of brokers has room by count, and yet no replica list is possible."""
+    """Every set of brokers has room by count, and yet no replica list is possible.
+
+    `fields`: what bounds the brokers.
+    """
 
     reason: ClassVar = ProblemReason.CAPACITY_EXCEEDED
+    fields: tuple[str, ...]
 
     def __str__(self) -> str:
-        said = "no placement keeps all brokers within spec.capacity.replicas"
-        return with_advice(said, _MORE_CAPACITY)
+        said = f"no placement keeps all brokers within {' and '.join(self.fields)}"
+        return with_advice(said, _more_capacity(self.fields))
+
+
+def _more_capacity(fields: tuple[str, ...]) -> tuple[str, ...]:
+    return "add a broker", f"raise {' and '.join(fields)}"
 
 
 @frozen

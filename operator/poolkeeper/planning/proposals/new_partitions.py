@@ -246,8 +246,9 @@ def _no_room(
     for by_racks in (False, True):
         found = overflow(CapacityDemand({factor: partitions}, brokers, by_racks=by_racks))
         if found is not None:
-            return BrokersFull(found.brokers, found.wanted, found.room, even=by_racks)
-    return NoRoomBetween()
+            fields = usable.fields_bounding(found.brokers)
+            return BrokersFull(found.brokers, found.wanted, found.room, fields, even=by_racks)
+    return NoRoomBetween(usable.fields_bounding(usable.racks))
 
 
 def _manual_lists(
@@ -283,11 +284,14 @@ def _check_room(counts: PlacementCounts, pool: str, lists: Collection[Replicas])
     """Refuse lists that put a broker above its cap of replicas, or the pool beyond its headroom."""
     after = counts.by_broker.copy()
     after.add(lists)
-    caps = counts.usable[pool].caps
+    usable = counts.usable[pool]
+    caps = usable.caps
     full = sorted(b for b, cap in caps.items() if after.replicas[b] > max(cap, 0))
     grown = [b for b in full if after.replicas[b] > counts.by_broker.replicas[b]]
     if grown:
         broker = grown[0]
-        raise _Refusal(BrokersFull((broker,), after.replicas[broker], caps[broker]), "capacity")
+        fields = usable.fields_bounding([broker])
+        held = after.replicas[broker]
+        raise _Refusal(BrokersFull((broker,), held, caps[broker], fields), "capacity")
     if beyond := counts.quotas.headroom_refusal(pool, after.replicas):
         raise _Refusal(beyond, "capacity")

@@ -6,7 +6,15 @@ import pytest
 
 import builders
 from builders import MIB, desired, pool_spec, topic, topic_spec
-from poolkeeper.model.specs import Capacity, FailureDomain, Headroom, TopicSpec, UnmanagedTopics
+from poolkeeper.model.specs import (
+    Capacity,
+    ClusterLimits,
+    FailureDomain,
+    Headroom,
+    LimitPolicy,
+    TopicSpec,
+    UnmanagedTopics,
+)
 from poolkeeper.model.topology import Cluster
 from poolkeeper.planning.planner import make_plan
 
@@ -119,6 +127,24 @@ def test_capacity_helps_a_headroom_where_it_is_left_after_the_failures(
     plan = make_plan(desired(pool, topic_spec("t")), builders.cluster(list(each), held))
     found = [p.message for p in plan.problems if p.law == "capacity"]
     assert (f"on new or smaller brokers, up to {said}" in " ".join(found)) if said else not found
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        pytest.param(8, "2 more replicas on all 3 usable brokers, or add a broker", id="one-helps"),
+        pytest.param(9, "3 more replicas on all 3 usable brokers", id="one-is-too-few"),
+    ],
+)
+def test_where_the_limit_of_the_cluster_bounds_brokers_it_is_the_limit_to_raise(
+    held: int, said: str
+) -> None:
+    limits = ClusterLimits(replicas_per_broker=2, policy=LimitPolicy.ENFORCE)
+    pool = pool_spec("p", 1, 2, 3, capacity=Capacity(replicas=9), goals=())
+    seen = builders.cluster((1, 2, 3), topic("t", *[(1 + n % 3,) for n in range(held)]))
+    plan = make_plan(desired(pool, topic_spec("t"), limits=limits), seen)
+    found = [p.message for p in plan.problems if p.law == "capacity"]
+    assert any(each.endswith(f"Raise spec.limits.replicasPerBroker for {said}") for each in found)
 
 
 def test_capacity_is_asked_for_where_drained_brokers_stay_drained() -> None:

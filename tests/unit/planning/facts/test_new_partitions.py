@@ -15,7 +15,7 @@ from poolkeeper.planning.facts.pools import TooFewBrokers, UsableBrokers
     [
         (AwaitsMoves(1), "stays at 1 partition until"),
         (AwaitsMoves(2000), "stays at 2000 partitions until"),
-        (BrokersFull((1,), 1, 0), "broker 1 would hold 1 replica and may hold 0"),
+        (BrokersFull((1,), 1, 0, ("f",)), "broker 1 would hold 1 replica and may hold 0"),
         (
             TooFewBrokers(1, 3, UsableBrokers((1,), Witness(3, ("1",)))),
             "1 partition stays at fewer than 3 replicas",

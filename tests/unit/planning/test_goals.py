@@ -132,6 +132,35 @@ def test_the_replicas_of_each_topic_are_spread_and_all_counts_kept() -> None:
     ] == [{1: 2, 2: 2}] * 2
 
 
+@pytest.mark.parametrize(
+    ("topics", "expected"),
+    [
+        pytest.param(
+            [[((1,), 20), ((1,), 30), ((1,), 30), ((2,), 20), ((2,), 20), ((2,), 5)]],
+            {1: (3, 65), 2: (3, 60)},
+            id="one topic",
+        ),
+        pytest.param(
+            [
+                [((1,), 40), ((1,), 10), ((2,), 20), ((2,), 10)],
+                [((1,), 25), ((1,), 25), ((2,), 5), ((2,), 5)],
+            ],
+            {1: (4, 70), 2: (4, 70)},
+            id="one of two topics",
+        ),
+    ],
+)
+def test_partitions_of_a_topic_are_exchanged_where_no_broker_may_hold_more_of_it(
+    topics: list[list[tuple[tuple[int, ...], int]]], expected: dict[int, tuple[int, int]]
+) -> None:
+    """Both brokers hold just their share of each topic, and one has more bytes than its band."""
+    bytes_within = Goal(GoalKind.BYTES, percent=10.0)
+    goals = (*COUNTS, Goal(GoalKind.TOPIC_REPLICAS, count=1), bytes_within)
+    seen = cluster(2, *topics)
+    plan, reached = lawful(desired(seen, goals), seen)
+    assert (held(reached), plan.problems) == (expected, ())
+
+
 def test_a_partition_too_large_for_any_share_is_nobodys_fault() -> None:
     seen = cluster(3, [((1,), 900), ((2,), 20), ((3,), 20), ((2,), 10), ((3,), 10)])
     plan, _ = lawful(desired(seen, (Goal(GoalKind.BYTES, percent=10.0),)), seen)

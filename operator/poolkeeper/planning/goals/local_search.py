@@ -258,13 +258,29 @@ class _Search:
     def _best_of(self, pairs: Pairs) -> list[ReplicaSwap | None]:
         given = self._candidates(pairs.givers, pairs.takers)
         if not len(given.row):
-            return [None] * len(pairs)
+            return self._within_topics(pairs, [None] * len(pairs))
         choice = SwapChoice(given, pairs, self.scale, self.order)
         choice.alone()
         taken = self._candidates(pairs.takers, pairs.givers) if self.exchanges else NO_CANDIDATES
         for costs in (taken.cost < 0, taken.cost == 0, taken.cost > 0):
             choice.against(taken, costs.nonzero()[0])
-        return choice.steps(taken)
+        return self._within_topics(pairs, choice.steps(taken))
+
+    def _within_topics(
+        self, pairs: Pairs, steps: list[ReplicaSwap | None]
+    ) -> list[ReplicaSwap | None]:
+        """The steps; of pairs without one the best exchange within a topic, which keeps counts."""
+        left = [number for number, step in enumerate(steps) if step is None]
+        if self.topics is None or not self.exchanges or not left:
+            return steps
+        some = pairs.at(np.array(left))
+        given = self._candidates(some.givers, some.takers, counted=False)
+        taken = self._candidates(some.takers, some.givers, counted=False)
+        choice = SwapChoice(given, some, self.scale, self.order)
+        choice.within_topics(taken)
+        for number, step in zip(left, choice.steps(taken), strict=True):
+            steps[number] = step
+        return steps
 
     def _held(self, broker: int) -> HeldReplicas:
         """What the broker holds; moves keep it current."""
@@ -286,8 +302,11 @@ class _Search:
         lists, found = self.lists.take(row, axis=1), self.found.take(row, axis=1)
         return [*numbers, *self.value.take(row, axis=1)], [lists, self.racks[lists], found]
 
-    def _candidates(self, sources: Ints, targets: Ints) -> Candidates:
-        """What may go from each source to its target; all sources or all targets are the same."""
+    def _candidates(self, sources: Ints, targets: Ints, *, counted: bool = True) -> Candidates:
+        """What may go from each source to its target; all sources or all targets are the same.
+
+        `counted`: whether the bands of topics hold for each replica by itself.
+        """
         if targets[0] == targets[-1]:
             targets = targets[:1]
         elif sources[0] == sources[-1]:
@@ -297,7 +316,7 @@ class _Search:
         owner = np.repeat(np.arange(len(held)), [len(each.row) for each in held])
         free = columns.there & ~any_equal(columns.lists, targets[:, None])
         self._stay_in_racks(free, columns, sources[owner] if len(held) > 1 else sources, targets)
-        if self.topics is not None:
+        if self.topics is not None and counted:
             free &= self.topics.may_go(columns.topic, sources, owner, targets)
         at = (free if len(targets) > 1 else free[0]).nonzero()
         pair, at, target = (
@@ -307,7 +326,8 @@ class _Search:
         added -= columns.moved[at]
         added *= columns.new[at]
         value, cost = columns.value.take(at, axis=1), added * columns.cost[at]
-        return Candidates(pair, columns.row[at], columns.slot[at], value, cost, added)
+        row, slot, topic = columns.row[at], columns.slot[at], columns.topic[at]
+        return Candidates(pair, row, slot, topic, value, cost, added)
 
     def _stay_in_racks(
         self, free: Bools, columns: ReplicaColumns, source: Ints, targets: Ints

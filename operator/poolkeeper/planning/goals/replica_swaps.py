@@ -36,7 +36,7 @@ class Candidates:
     """Replicas that may go from one broker of a pair to the other, pair after pair.
 
     Those of a pair are in ascending order of the first measure, those of one value by row.
-    `pair`: by replica, the number of its pair. `row`, `slot`: where it stands.
+    `pair`: by replica, the number of its pair. `row`, `slot`: where it stands. `topic`: its own.
     `value`: by measure, what each counts.
     `cost`, `added`: what the plan pays, and how many replicas it adds.
     """
@@ -44,13 +44,14 @@ class Candidates:
     pair: Ints
     row: Ints
     slot: Ints
+    topic: Ints
     value: Ints
     cost: Ints
     added: Ints
 
 
 _NONE = np.zeros(0, dtype=np.int64)
-NO_CANDIDATES = Candidates(_NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
+NO_CANDIDATES = Candidates(_NONE, _NONE, _NONE, _NONE, _NONE, _NONE, _NONE)
 
 
 @frozen
@@ -73,6 +74,18 @@ class Pairs:
 
     def __len__(self) -> int:
         return len(self.givers)
+
+    def at(self, places: Ints) -> "Pairs":
+        """Some of the pairs."""
+        return Pairs(
+            self.givers[places],
+            self.takers[places],
+            self.up[:, places],
+            self.down[:, places],
+            self.above[places],
+            self.below[places],
+            self.least[places],
+        )
 
 
 @frozen
@@ -125,8 +138,37 @@ class SwapChoice:
         end = np.append(begin[1:], len(rows))
         least = self._goes - self._of_pair(self._aim, every)
         first = self._first_of_size(taken.pair[rows], size, least)
+        begin, end = self._of_pair(begin, every), self._of_pair(end, every)
+        self._exchange_near(first, begin, np.broadcast_to(end, every.shape), taken, rows)
+
+    def within_topics(self, taken: Candidates) -> None:
+        """Compare exchanges of one replica for another of its topic, near the remaining need."""
+        if not len(taken.row):
+            return
+        span = int(max(taken.topic.max(), self._given.topic.max(initial=0))) + 1
+        group = taken.pair * span + taken.topic
+        rows = group.argsort(kind="stable")  # those of a pair ascend, so those of a topic do
+        group = group[rows]
+        own = self._given.pair * span + self._given.topic
+        sizes, rank = np.unique(taken.value[0, rows], return_inverse=True)
+        number = group.searchsorted(np.stack([own, own + 1]))
+        # Groups are numbered by the place of their first, which keeps the keys small.
+        key = group.searchsorted(group) * (len(sizes) + 1) + rank
+        least = self._goes - self._of_pair(self._aim, np.arange(len(own)))
+        first = key.searchsorted(number[0] * (len(sizes) + 1) + sizes.searchsorted(least))
+        self._exchange_near(np.minimum(first, number[1]), number[0], number[1], taken, rows)
+
+    def _exchange_near(
+        self, first: Ints, begin: Ints, end: Ints, taken: Candidates, rows: Ints
+    ) -> None:
+        """Compare exchanges of each replica for some at the places of `rows` from `first` on.
+
+        `begin`, `end`: by replica, the place of the first that it may be exchanged for, and the
+        place after the last.
+        """
+        size, every = taken.value[0, rows], np.arange(len(self._goes))
         # The next smaller replica leaves more than the need: that may fit nevertheless.
-        smaller = first > self._of_pair(begin, every)
+        smaller = first > begin
         smaller &= self._of_pair(self._aim < self._pairs.up[0], every)
         given = smaller.nonzero()[0]
         self._exchange_at(given, first[given] - 1, end, size, taken, rows)
@@ -153,11 +195,11 @@ class SwapChoice:
     ) -> tuple[Ints, Ints]:
         """Compare exchanges of these replicas for those at the places of `rows`.
 
-        `end`: by pair, the place after its last.
+        `end`: by replica, the place after the last that it may be exchanged for.
         Return those that fit by the first measure: most fail by that, and nothing else is computed
         of them.
         """
-        valid = place < self._of_pair(end, given)
+        valid = place < end[given]
         given, place = given[valid], place[valid]
         net = self._goes[given] - size[place]
         fits = self._may_go(0, net, given)

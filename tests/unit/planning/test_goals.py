@@ -132,6 +132,26 @@ def test_the_replicas_of_each_topic_are_spread_and_all_counts_kept() -> None:
     ] == [{1: 2, 2: 2}] * 2
 
 
+@pytest.mark.parametrize("goals", [(), COUNTS], ids=["no goal", "counts"])
+@pytest.mark.parametrize(
+    ("small", "held_by_2"),
+    [
+        pytest.param(20, 9, id="small disks take nothing"),
+        pytest.param(120, 7, id="small disks take a replica each"),
+    ],
+)
+def test_a_broker_above_its_cap_gives_to_those_whose_disks_have_room(
+    goals: tuple[Goal, ...], small: int, held_by_2: int
+) -> None:
+    """Brokers 1 and 4 have fewest replicas, and hardly room for a partition of 100 MiB."""
+    mib = {1: small, 2: 3000, 3: 3000, 4: small}
+    capacities = {b: Capacity(replicas=3 if b == 3 else 40, disk_bytes=mib[b] * MIB) for b in mib}
+    seen = cluster(4, [((3,), 100)] * 9 + [((2,), 100)] * 3)
+    plan, reached = lawful(desired(seen, goals, capacity_of=capacities), seen)
+    assert (held(reached)[2][0], held(reached)[3][0]) == (held_by_2, 3)
+    assert not [problem for problem in plan.problems if problem.law == "capacity"]
+
+
 @pytest.mark.parametrize(
     ("topics", "expected"),
     [

@@ -1,6 +1,7 @@
 """Balance goals, one after another, each as far as the laws and the goals before it leave room.
 
-    disks     brokers above their disks: a law, so mended whether or not goals are declared
+    laws      brokers above their disks, or above their caps of replicas: mended whether or not
+              goals are declared
     replicas  if first among the goals: by the flow of `rounds`; else by local search
     topics    `topicReplicas`
     bytes     `bytes`, `bytesIn`: by local search
@@ -68,12 +69,7 @@ def optimize(
     """
     replicas, disks = laws(problem, capacity)
     lawful = Bounded(replicas, replicas.wide), Bounded(disks, disks.wide)
-    overfull = disks.outside(disks.load(lists), problem.eligible)
-    if overfull:
-        lists = refine(problem, opened, lists, lawful[1], [lawful[0], *counted])
-        if counted and disks.outside(disks.load(lists), problem.eligible):
-            lists = refine(problem, opened, lists, lawful[1], lawful[:1])
-            lists = refine(problem, opened, lists, counted[0], lawful)
+    lists, mended = _keep_laws(problem, opened, lists, lawful, counted)
     guards = [*lawful, *counted]
     targets: list[Bounded | TopicCounts] = [*counted]
     topics: TopicCounts | None = None
@@ -91,9 +87,40 @@ def optimize(
         targets.append(aim)
     reached = Optimization(lists, tuple(targets))
     flow_alone = len(targets) == len(counted) and (not targets or len(problem) > _SPARED_MAX)
-    if flow_alone and not overfull:
+    if flow_alone and not mended:
         return reached
     return without_spare_moves(problem, opened, reached, capacity)
+
+
+def _keep_laws(
+    problem: PoolProblem,
+    opened: OpenSlots,
+    lists: Ints,
+    lawful: tuple[Bounded, Bounded],
+    counted: Sequence[Bounded],
+) -> tuple[Ints, bool]:
+    """The lists with no broker above its disk or its cap, as far as may be.
+
+    And whether moves may be others than those of the flow. That counts replicas alone, so it gives
+    some to brokers whose disks have no room for them. These stay where they are, and other brokers
+    than the flow chose may have to take them.
+    """
+    caps, disks = lawful
+    mended = False
+    for law, other in ((disks, caps), (caps, disks)):
+        if not _is_exceeded(law, problem, lists):
+            continue
+        before = lists
+        lists = refine(problem, opened, lists, law, [other, *counted])
+        if counted and _is_exceeded(law, problem, lists):
+            lists = refine(problem, opened, lists, law, [other])
+            lists = refine(problem, opened, lists, counted[0], lawful)
+        mended |= law is disks or bool((lists != before).any())
+    return lists, mended
+
+
+def _is_exceeded(law: Bounded, problem: PoolProblem, lists: Ints) -> bool:
+    return law.measure.outside(law.measure.load(lists), problem.eligible)
 
 
 def without_spare_moves(

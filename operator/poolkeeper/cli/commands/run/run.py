@@ -43,7 +43,7 @@ def run(
     the pod's service account or by KUBECONFIG; several such processes elect a leader.
 
     On Kubernetes the audit trail goes to standard output, where --audit-log names no file. Runs
-    until Ctrl-C, or SIGTERM, which is its normal end: exit code 0.
+    until SIGTERM, its normal end (exit code 0), or Ctrl-C (130).
     """
     if kubernetes and (address.folders or address.cluster or address.client_config):
         raise click.UsageError("--kubernetes takes manifests from the API server alone")

@@ -18,8 +18,7 @@ LAG_SEEN_S = 60
 """Within this time a leader has noticed all who lag, on a busy machine."""
 
 DEAF = re.compile(
-    r"broker (\d+) is live and"
-    r" (?:has not begun to copy [^:]*|leads [^:]* does not know of the new replicas): restart it"
+    r"broker (\d+) is live and (?:has not begun to copy|leads [^:;]* does not know of the new)"
 )
 
 

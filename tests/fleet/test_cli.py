@@ -147,7 +147,7 @@ def test_a_plan_with_features_of_an_earlier_day_says_so(fleet: Path, run) -> Non
     (fleet / "snapshots" / "east.json").unlink()
     assert run("fleet", "run", *where(fleet), "--day", "2026-03-02")[0] == 4
     code, _, err = run(*words, "--features", fleet / "out")
-    told = f"features of east are those of {cases.DAY}: it has none of 2026-03-02, for which fleet"
+    told = f"features of east are those of {cases.DAY}: it has none of 2026-03-02, for which `fleet"
     assert (code, told in err, err.count("\n")) == (2, True, 1)
 
 

@@ -90,8 +90,8 @@ def test_what_is_of_the_whole_fleet_and_was_made_before_is_named(fleet: Path, ru
     assert run("fleet", "run", *where(fleet), *DAY)[0] == 0
     told = run("fleet", "forget", "west", "--out", fleet / "out")[1].splitlines()
     assert told[-1] == (
-        f"what poolkeeper fleet budget and poolkeeper fleet report made of {cases.DAY} still has"
-        " them: run that again"
+        "what `poolkeeper fleet budget` and `poolkeeper fleet report` made of"
+        f" {cases.DAY} still has them: run that again"
     )
     for step in ("budget", "report"):
         assert run("fleet", step, "--out", fleet / "out")[0] == 0

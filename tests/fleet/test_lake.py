@@ -307,19 +307,19 @@ def test_marks_that_nobody_can_read_are_left_alone(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("path", "command"),
     [
-        ("manifests/1.parquet", "fleet snapshot -f DIR --out URI writes it again"),
-        ("plans/day=2026-03-01/run=x/a.parquet", "fleet plan --out URI --day 2026-03-01 makes it"),
+        ("manifests/1.parquet", "fleet snapshot -f DIR --out URI` writes it again"),
+        ("plans/day=2026-03-01/run=x/a.parquet", "fleet plan --out URI --day 2026-03-01` makes it"),
         (
             "partitions/day=2026-03-01/run=x/a.parquet",
-            "fleet snapshot -f DIR --out URI --day 2026-03-01 makes it again, of a past day with"
-            " --snapshots URI",
+            "fleet snapshot -f DIR --out URI --day 2026-03-01` makes it again, of a past day with"
+            " `--snapshots URI`",
         ),
     ],
 )
 def test_a_damaged_file_names_the_command_with_the_options_that_it_needs(
     path: str, command: str
 ) -> None:
-    assert f"poolkeeper {command}" in str(DamagedFile(path, "gone"))
+    assert f"`poolkeeper {command}" in str(DamagedFile(path, "gone"))
 
 
 MARK = {"id": "b", "step": "plan", "day": DAY, "tables": ["plans"]}

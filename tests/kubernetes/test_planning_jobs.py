@@ -176,7 +176,8 @@ def test_a_quota_that_has_no_room_for_a_pod_is_told(planning, question):
             assert engine.request_plans(name, question) is None
             said = until(lambda: engine.pending_reason(name, question), "it says what is wrong", 60)
             assert said.startswith("its pod is not created, as a quota, a limit or a policy")
-            assert "exceeded quota: full" in planning.plane.kubectl(*said.split()[-5:]).stdout
+            _, command, _ = said.split("`")
+            assert "exceeded quota: full" in planning.plane.kubectl(*command.split()[1:]).stdout
             engine.forget(name)
             until(lambda: not planning.left(), "everything of the Job is gone")
     finally:

@@ -76,4 +76,4 @@ def test_a_run_that_is_cut_off_around_any_write_is_taken_up(
         ways = [way[::-1] for way in ways]
         if not cut:
             break
-    assert not cut or writes[-1] == write >= 12
+    assert write >= 12

@@ -17,7 +17,7 @@ All of it by the API server and the brokers' own words, never by the operator's.
 
 import socket
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -355,3 +355,11 @@ def mend(plane: ControlPlane) -> None:
         served = set()
     if not served.issuperset(KINDS.values()):
         plane.apply_crds(CRDS)
+
+
+def mended_site(plane: ControlPlane, namespace: str, sandbox: Sandbox) -> Iterator[Site]:
+    """A site for a fixture, after which the API server serves our kinds again."""
+    site = Site(plane, namespace, sandbox)
+    yield site
+    mend(plane)
+    site.close()

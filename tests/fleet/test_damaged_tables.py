@@ -19,6 +19,17 @@ import pytest
 
 from fleet import cases
 from fleet.conftest import lake_at
+from fleet.damages import (
+    DAMAGES,
+    Damage,
+    a_folder,
+    cut_off,
+    emptied,
+    garbled,
+    gone,
+    of_another_schema,
+    spoil,
+)
 from fleet.in_process import InProcess
 from fleet.whole_fleet import CODE, DAY, contents, made, whole, words
 from matrices import soak
@@ -40,51 +51,6 @@ ABSENT = {"samples"}
 UNREAD = ("broker_features", *(table.name for table in TABLES_OF["report"]), "current/step=report")
 """For SQL alone."""
 
-Damage = Callable[[bytes], bytes | Callable[[Path], object] | None]
-
-
-def cut_off(body: bytes) -> bytes:
-    return body[: len(body) // 2]
-
-
-def emptied(_: bytes) -> bytes:
-    return b""
-
-
-def garbled(body: bytes) -> bytes:
-    """Of the same length, so that nobody sees it in a listing."""
-    return bytes(len(body))
-
-
-def of_another_schema(body: bytes) -> bytes:
-    """Whole Parquet with other columns, of the same length where that can be."""
-    column = pa.field("unknown", pa.int64())
-
-    def written(filler: int) -> bytes:
-        sink = pa.BufferOutputStream()
-        schema = pa.schema([column], {b"filler": b"x" * filler})
-        table = pa.table({"unknown": [1]}, schema=schema)
-        pq.write_table(table, sink, compression="none", store_schema=False)
-        return sink.getvalue().to_pybytes()
-
-    return written(max(0, len(body) - len(written(0))))
-
-
-def gone(_: bytes) -> None:
-    return None
-
-
-def a_folder(_: bytes) -> Callable[[Path], object]:
-    return Path.mkdir
-
-
-def a_pipe(_: bytes) -> Callable[[Path], object]:
-    """Whoever opens it waits for ever."""
-    return os.mkfifo
-
-
-DAMAGES = (garbled, cut_off, emptied, of_another_schema, gone, a_folder, a_pipe)
-
 
 @pytest.fixture
 def out(whole: Path, tmp_path: Path) -> Path:
@@ -96,15 +62,6 @@ def told_of_damage(err: str) -> str:
     """The lines that do not merely say that the budget leaves something out."""
     lines = err.splitlines(keepends=True)
     return "".join(line for line in lines if "the budget has no time" not in line)
-
-
-def spoil(file: Path, damage: Damage) -> None:
-    body = damage(file.read_bytes())
-    file.unlink()
-    if isinstance(body, bytes):
-        file.write_bytes(body)
-    elif body is not None:
-        body(file)
 
 
 def files_of(lake: Lake, table: str) -> list[str]:

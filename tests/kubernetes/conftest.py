@@ -40,7 +40,7 @@ from control_plane.access import ApiError
 from control_plane.kubelet import Kubelet
 from control_plane.kubelet.trials import Pods
 from control_plane.planes import ControlPlane
-from operated import FOUR_BROKERS, Rights, Site, mend
+from operated import FOUR_BROKERS, Rights, Site, mended_site
 from operated_resources import Operated, Scene, operated_by
 from poolkeeper.sandbox import Sandbox, SandboxSpec, spread
 from servers import Kept, OfUnit, kept_kafka
@@ -122,10 +122,7 @@ def simulated() -> Iterator[Sandbox]:
 @pytest.fixture
 def site(clean_cluster: ControlPlane, namespace: str, simulated: Sandbox) -> Iterator[Site]:
     """A KafkaCluster of simulated brokers."""
-    site = Site(clean_cluster, namespace, simulated)
-    yield site
-    mend(clean_cluster)
-    site.close()
+    yield from mended_site(clean_cluster, namespace, simulated)
 
 
 @pytest.fixture(scope="module")

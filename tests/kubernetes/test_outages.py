@@ -17,7 +17,7 @@ import pytest
 
 from conditions import until
 from control_plane.planes import ControlPlane
-from operated import CLUSTER, EPOCH, PARTITIONS, Rights, Site, in_pool, log_lines, mend
+from operated import CLUSTER, EPOCH, PARTITIONS, Rights, Site, in_pool, log_lines, mended_site
 from operation import OperatorProcess
 from poolkeeper.sandbox import Sandbox
 
@@ -38,10 +38,7 @@ Run = Callable[..., OperatorProcess]
 
 @pytest.fixture
 def real_site(clean_cluster: ControlPlane, namespace: str, four_brokers: Sandbox) -> Iterator[Site]:
-    site = Site(clean_cluster, namespace, four_brokers)
-    yield site
-    mend(clean_cluster)
-    site.close()
+    yield from mended_site(clean_cluster, namespace, four_brokers)
 
 
 @pytest.fixture

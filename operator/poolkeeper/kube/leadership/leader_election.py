@@ -71,6 +71,11 @@ class Lease:
     transitions: int
     version: str
 
+    @property
+    def held_s(self) -> int:
+        """How long it may be held after it was last seen to change, whatever it says itself."""
+        return min(max(self.duration_s, 1), DURATION_S_MAX)
+
 
 @frozen
 class ObservedLease:
@@ -128,7 +133,7 @@ def decide(lease: Lease | None, identity: str, now_s: float, observed: ObservedL
     last = observed.lease
     if last is None or last.holder in ("", identity):
         return Acquire()
-    until_s = observed.since_s + min(max(last.duration_s, 1), DURATION_S_MAX)
+    until_s = observed.since_s + last.held_s
     return Acquire() if now_s >= until_s else LeaseWait(until_s)
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from poolkeeper.kube.leadership import leader_election
-from poolkeeper.kube.leadership.leader_election import DURATION_S_MAX, Lease
+from poolkeeper.kube.leadership.leader_election import Lease
 
 RECENT_S = 30.0
 LOOK_S = 1.0
@@ -56,7 +56,7 @@ def _renewed_lease(
     first: Lease, read_again: Callable[[], Lease | None], sleep: Callable[[float], None]
 ) -> Lease | None:
     """Return the Lease once it is renewed or taken, None if its duration goes by before."""
-    for _ in range(min(max(first.duration_s, HAND_OVER_S), DURATION_S_MAX)):
+    for _ in range(max(first.held_s, HAND_OVER_S)):
         sleep(LOOK_S)
         now = read_again()
         if now is None:

@@ -18,7 +18,7 @@ from poolkeeper.cli.kubectl.operators import (
 )
 from poolkeeper.errors import Unavailable
 from poolkeeper.frozen import frozen
-from poolkeeper.kube.leadership.leader_election import DURATION_S, DURATION_S_MAX, Lease
+from poolkeeper.kube.leadership.leader_election import DURATION_S, Lease
 from poolkeeper.kube.leadership.lease_reader import LeaseReader
 
 
@@ -33,8 +33,8 @@ class SeenLease:
     @property
     def is_over(self) -> bool:
         """Whether nobody held it when it was read: a leader would have renewed it before."""
-        duration_s = DURATION_S if self.lease is None else self.lease.duration_s
-        return self.read_s - self.since_s >= min(max(duration_s, 1), DURATION_S_MAX)
+        held_s = DURATION_S if self.lease is None else self.lease.held_s
+        return self.read_s - self.since_s >= held_s
 
 
 @dataclass(slots=True)
